@@ -58,6 +58,14 @@ struct FlowInputTests {
     #expect(try FlowInput(json(consent)) == .granted([]))
   }
 
+  @Test("a field of a code that is null counts as left out, and one of a form is refused")
+  func nullFields() throws {
+    let code = #"{"type":"enterCode","code":"1","fields":{"last":null,"first":"A"}}"#
+    #expect(try FlowInput(json(code)) == .code(Secret("1"), fields: ["first": Secret("A")]))
+    let form = try json(#"{"type":"fillForm","fields":{"last":null}}"#)
+    #expect(throws: UsherError.self) { try FlowInput(form) }
+  }
+
   @Test(
     "malformed flow input is refused with an error that names the field",
     arguments: [

@@ -18,8 +18,7 @@ func checkStoredForms<Machine: FlowMachine>(
   _ flows: [DrivenFlow<Machine>], in name: String = "\(Machine.self)", variant: String = "",
   at location: SourceLocation = #_sourceLocation
 ) throws {
-  let folder = URL(filePath: #filePath).deletingLastPathComponent()
-    .appending(path: "Fixtures/StoredFlows")
+  let folder = storedFlows
   let file = folder.appending(path: "\(name)\(variant).json")
   var forms: [String: String] = [:]
   if let content = try? Data(contentsOf: file) {
@@ -51,4 +50,19 @@ func checkStoredForms<Machine: FlowMachine>(
       try stored(read) == stored(flow.machine),
       "state \"\(flow.name)\" of \(file.lastPathComponent)", sourceLocation: location)
   }
+}
+
+private let storedFlows = URL(filePath: #filePath).deletingLastPathComponent()
+  .appending(path: "Fixtures/StoredFlows")
+
+/// Returns the flows in the forms in which earlier versions stored them, by the names of their
+/// states.
+func storedForms<Machine: FlowMachine>(_ type: Machine.Type = Machine.self) throws -> [String:
+  Machine]
+{
+  let content = try Data(contentsOf: storedFlows.appending(path: "\(Machine.self).json"))
+  let decoder = JSONDecoder()
+  decoder.userInfo[.sealedStorage] = true
+  return try decoder.decode([String: String].self, from: content)
+    .mapValues { try decoder.decode(Machine.self, from: Data($0.utf8)) }
 }

@@ -1,3 +1,7 @@
+import Crypto
+import JSONRPC
+import UsherCore
+
 /// A state of a `verifyPhone` flow (documentation page Truecaller).
 struct PhoneFlowSnapshot: FlowSnapshot {
   var state: String
@@ -8,6 +12,7 @@ struct PhoneFlowSnapshot: FlowSnapshot {
   var failure = "null"
 
   static let creating = PhoneFlowSnapshot(state: "creating")
+  static let verifying = PhoneFlowSnapshot(state: "verifying")
   static let otpReceived = PhoneFlowSnapshot(state: "otpReceived")
   static let verificationComplete = PhoneFlowSnapshot(state: "verificationComplete")
   static let verifiedBefore = PhoneFlowSnapshot(state: "verifiedBefore")
@@ -54,6 +59,18 @@ struct PhoneFlowSnapshot: FlowSnapshot {
 
   static let cancelled = failed("otpInitiated", "cancelled", code: 3, status: "cancelled")
 
+  /// The key of a flow for a number of India, as the daemon makes it with a salt of zeros. Numbers
+  /// of other countries have keys with the same calling code.
+  static func key(of start: JSONValue) -> String? {
+    guard let phone = start["params"]?["phoneNumber"]?.stringValue,
+      let country = start["params"]?["countryCode"]?.stringValue
+    else { return nil }
+    let salt = [UInt8](repeating: 0, count: 16)
+    let hash = HMAC<SHA256>.authenticationCode(
+      for: Array("\(country.uppercased()) +91\(phone)".utf8), using: SymmetricKey(data: salt))
+    return "91.\(salt.hexadecimal).\(hash.hexadecimal)"
+  }
+
   private static let profile = #"""
     {"firstName":"Asha","lastName":"Rao","phoneNumber":"919876543210","countryCode":"IN",\#
     "gender":"female","street":null,"city":"Pune","zipcode":null,"facebookID":null,\#
@@ -78,11 +95,31 @@ extension PhoneDaemon {
         #"""
         {"accessToken":"at-1","tokenType":"Bearer","expiresAt":null,"scope":"","account":"acc_1"}
         """#)
+    let accounts = Answer.reply(
+      #"{"accounts":[\#(Self.account("acc_2", "9876543211")),\#(Self.account("acc_1"))]}"#)
     self.init(
       starts: begins.map { snapshots in
         guard let first = snapshots.first else { return .refused(PhoneDaemon.error("overloaded")) }
         return .advances([first], then: Array(snapshots.dropFirst()))
       },
-      inputs: answers, replies: ["token.get": [token, token]])
+      inputs: answers,
+      replies: [
+        "token.get": Array(repeating: token, count: 8),
+        "account.list": Array(repeating: accounts, count: 8),
+      ])
+  }
+
+  /// The methods without those that only look something up.
+  var changes: [String] {
+    methods.filter { !["flow.list", "account.list", "token.get"].contains($0) }
+  }
+
+  /// Returns an account whose profile has not been read yet.
+  private static func account(_ id: String, _ number: String = "9876543210") -> String {
+    #"""
+    {"id":"\#(id)","provider":"truecaller","subject":"+91\#(number)","label":"+91 ••• 210",\#
+    "owner":1000,"client":null,"createdAt":"2030-01-01T00:00:00Z","keepAlive":false,\#
+    "attributes":{"countryCode":"IN","profilePending":true},"tokens":[]}
+    """#
   }
 }

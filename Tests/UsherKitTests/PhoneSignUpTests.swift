@@ -45,9 +45,9 @@ struct PhoneSignUpTests {
 
   @Test("the phone program ends with an error when the attempts or the code's time are used up")
   func ends() async throws {
-    let capped = PhoneFlowSnapshot.failed("otpReceived", "attempts_exhausted", code: 10)
+    let capped = PhoneFlowSnapshot.failed("verifying", "attempts_exhausted", code: 10)
     let cases: [(PhoneDaemon.Answer, left: Double, code: TCTrueSDKErrorCode)] = [
-      (.advances([.otpReceived, capped]), 30, .internal),
+      (.advances([.verifying, capped]), 30, .internal),
       (.advances([.asking("code_expired")]), 0, .internal),
     ]
     for (answer, left, code) in cases {

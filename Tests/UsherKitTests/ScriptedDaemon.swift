@@ -286,11 +286,12 @@ extension ScriptedDaemon {
     return #"{"flow":\#(body),"transitions":[\#(transitions.joined(separator: ","))]}"#
   }
 
-  /// Lists the flows with the wanted kind, key and status, newest first.
+  /// Lists the flows with the wanted provider, kind, key and status, newest first.
   private func list(_ params: JSONValue) -> String {
     let flows = state.withLock { $0.flows }.sorted { $0.key > $1.key }
     let fitting: [String] = flows.compactMap { id, flow in
       guard var bare = flow.snapshots.last,
+        params["provider"] == nil || flow.start["provider"] == params["provider"],
         flow.start["kind"] == params["kind"],
         [nil, Snapshot.key(of: flow.start)].contains(params["key"]?.stringValue),
         [nil, bare.status].contains(params["status"]?.stringValue)

@@ -30,20 +30,21 @@ struct VerificationEventMapperTests {
     return mapper.events(for: try flow(last, snapshots.count), transitions).map(\.summary)
   }
 
-  @Test("each Truecaller state is reported once, in order; success states only with the end")
+  @Test("each Truecaller state is reported once, in order, as soon as the flow is in it")
   func order() throws {
     let all = ["otpInitiated", "otpReceived", "verificationComplete", "profile"]
     #expect(
       try told(
-        .creating, .otpInitiated, .otpReceived, .verificationComplete,
+        .creating, .otpInitiated, .verifying, .otpReceived, .verificationComplete,
         .trying("verificationComplete"), .succeeded("verificationComplete")) == all)
     #expect(
       try toldAtOnce(
-        .creating, .otpInitiated, .otpReceived, .verificationComplete,
+        .creating, .otpInitiated, .verifying, .otpReceived, .verificationComplete,
         .trying("verificationComplete"), .succeeded("verificationComplete")) == all)
     #expect(
-      try told(.creating, .otpInitiated, .otpReceived, .verificationComplete)
-        == ["otpInitiated", "otpReceived"])
+      try told(.creating, .otpInitiated, .verifying, .otpReceived, .verificationComplete)
+        == ["otpInitiated", "otpReceived", "verificationComplete"])
+    #expect(try told(.creating, .verifiedBefore) == ["verifiedBefore"])
     #expect(
       try told(.creating, .verifiedBefore, .succeeded("verifiedBefore"))
         == ["verifiedBefore", "profile"])
@@ -60,14 +61,12 @@ struct VerificationEventMapperTests {
   func backAndAgain() throws {
     #expect(
       try told(
-        .creating, .otpInitiated, .otpReceived, .asking("wrong_code"), .otpReceived,
+        .creating, .otpInitiated, .verifying, .asking("wrong_code"), .verifying,
         .asking("wrong_code"), .creating, .otpInitiated)
-        == [
-          "otpInitiated", "otpReceived", "failed 10", "otpReceived", "failed 10", "otpInitiated",
-        ])
+        == ["otpInitiated", "failed 10", "failed 10", "otpInitiated"])
     #expect(
-      try toldAtOnce(.creating, .otpInitiated, .otpReceived, .asking("wrong_code"))
-        == ["otpInitiated", "otpReceived", "failed 10"])
+      try toldAtOnce(.creating, .otpInitiated, .verifying, .asking("wrong_code"))
+        == ["otpInitiated", "failed 10"])
   }
 
   @Test("a Truecaller server that is retried is not reported before the flow ends")
@@ -98,6 +97,15 @@ struct VerificationEventMapperTests {
     #expect(mapper.events(for: try flow(.otpReceived, 5), []).map(\.summary) == ["otpReceived"])
   }
 
+  @Test("a Truecaller flow that is taken up reports its present state, but no earlier problem")
+  func takenUpAgain() throws {
+    let seen = try flow(.asking("wrong_code"), 4)
+    var mapper = VerificationEventMapper(takingUp: seen)
+    #expect(mapper.events(for: seen, []).map(\.summary) == ["otpInitiated"])
+    #expect(mapper.events(for: try flow(.verifying, 5), []).isEmpty)
+    #expect(mapper.events(for: try flow(.asking("x"), 6), []).map(\.summary) == ["failed 10"])
+  }
+
   @Test("the Truecaller states and error codes have the SDK's numbers")
   func numbers() {
     #expect(TCVerificationState.allCases.map(\.rawValue) == [0, 1, 2, 3])
@@ -105,7 +113,7 @@ struct VerificationEventMapperTests {
     for state in TCVerificationState.allCases {
       #expect(TCVerificationState(flowState: "\(state)") == state)
     }
-    #expect(TCVerificationState(flowState: "creating") == nil)
+    for own in ["creating", "verifying"] { #expect(TCVerificationState(flowState: own) == nil) }
   }
 
   @Test("every member of a Truecaller profile is read, and none is required")

@@ -88,7 +88,9 @@ extension FlowInput {
     switch kind {
     case .openURL: self = .redirect(url: try reader.secret("redirectURL"))
     case .enterCode:
-      self = .code(try reader.secret("code"), fields: try reader.secrets("fields", or: [:]))
+      let code = try reader.secret("code")
+      // A field that is null counts as left out: the flow reports it as its provider does.
+      self = .code(code, fields: try reader.secrets("fields", or: [:], ignoresNull: true))
     case .enterPassword: self = .password(try reader.secret("password"))
     case .choose: self = .choice(try reader.requiredText("id"))
     case .fillForm: self = .form(try reader.secrets("fields", or: nil))

@@ -59,8 +59,11 @@ struct InputReader {
 
   /// Returns the members of the object `name` as texts. If the object is missing, returns `absent`,
   /// or throws if that is nil.
+  ///
+  /// - Parameter ignoresNull: Whether a member that is null counts as absent.
   mutating func secrets(
-    _ name: String, or absent: [String: Secret]?, acceptsNumbers: Bool = false
+    _ name: String, or absent: [String: Secret]?, acceptsNumbers: Bool = false,
+    ignoresNull: Bool = false
   ) throws(UsherError) -> [String: Secret] {
     guard let value = unread.removeValue(forKey: name) else {
       guard let absent else { throw wrong(name, "is missing") }
@@ -69,6 +72,7 @@ struct InputReader {
     guard case .object(let members) = value else { throw wrong(name, "is not an object") }
     var secrets: [String: Secret] = [:]
     for (key, value) in members.sorted(by: { $0.key < $1.key }) {
+      if ignoresNull, value.isNull { continue }
       guard let text = acceptsNumbers ? value.textOrNumber : value.stringValue else {
         throw wrong("\(name).\(key)", "is not a string\(acceptsNumbers ? " or number" : "")")
       }

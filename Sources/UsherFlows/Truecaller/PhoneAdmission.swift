@@ -3,21 +3,25 @@ import UsherAPI
 import UsherConfig
 import UsherCore
 
-/// The last part of a phone verification: it reads the user's profile with the access token and
-/// creates the account.
+/// The last part of a phone verification: it creates the account with the access token, then reads
+/// the user's profile.
 ///
-/// If the settings require it, the token is validated first; then the name is written and the
-/// profile read. Every step is safe to repeat after a restart. A reply about another phone number
-/// ends the flow.
+/// If the settings require it, the token is validated first. Then the account is stored; from that
+/// moment the view says that the number is verified, and clients get the token, whatever happens to
+/// the rest (SDK documentation, "Whenever you get verification status as … verificationComplete,
+/// SDK will share an additional access token"). Then the name is written and the profile read.
 ///
-/// The phone number counts as verified as soon as Truecaller accepts the token. If writing the name
-/// or reading the profile fails after that, or if the flow is cancelled or expires, the account is
-/// stored with its token, and a later flow reads the profile.
+/// Every step is safe to repeat after a restart. A refused name does not undo a right code: the
+/// result names it as a problem. If the profile cannot be read, or if the flow is cancelled or
+/// expires, a later flow reads it with the stored token.
 struct PhoneAdmission: RetryingMachine, Codable, Sendable, Equatable {
   private let number: PhoneNumber
-  /// The access token that the verification returned; nil if the token of ``account`` is used.
+  /// The key by which clients find the flow again; nil in a flow that an earlier version started.
+  private let key: String?
+  /// The access token that the verification returned; nil if the flow uses the token of an account
+  /// that an earlier flow stored without a profile.
   private let token: Sealed<Secret>?
-  /// The account that an earlier flow stored without a profile; nil if there is none.
+  /// The account, as soon as it is stored.
   private var account: AccountID?
   /// The user's name, to be written to the Truecaller profile; nil if the user was not asked for
   /// one.
@@ -26,20 +30,24 @@ struct PhoneAdmission: RetryingMachine, Codable, Sendable, Equatable {
   private var phase: Phase
   private var retrying = RetryBackoff()
   var problem: Problem?
-  /// Whether Truecaller has accepted the token of ``account`` in this flow; nil means not yet.
+  /// Why the user's name was not written; nil if nothing is known against it.
+  private var nameProblem: Problem?
+  /// Whether Truecaller has accepted the token that an earlier flow stored; nil means not yet.
   private var isConfirmed: Bool?
 
   private enum Phase: Codable, Sendable, Equatable {
-    /// Validates the access token. Next: updating, reading, or the end.
+    /// Validates the access token. Next: storing, or the end.
     case validating
-    /// Writes the user's name to the profile. Next: reading, keeping, or the end.
+    /// Stores the account with the token and without a profile. Next: updating, reading.
+    case storing
+    /// Writes the user's name to the profile. Next: reading.
     case updating(TruecallerName)
-    /// Reads the profile. Next: checking, keeping, or the end.
+    /// Reads the profile. Next: checking, or the end.
     case reading
-    /// Verifies the signature of the profile. Next: keeping, or the end.
+    /// Verifies the signature of the profile. Next: the end.
     case checking(SignedProfile)
-    /// Stores the account without a profile, because the profile could not be read or updated, or
-    /// its signature could not be checked. Then the flow fails with the failure. Next: the end.
+    /// Stores the account, then fails. Only flows of earlier versions are in this phase: those
+    /// stored the account only when the profile had failed. Next: the end.
     case keeping(Failure)
   }
 
@@ -56,15 +64,17 @@ struct PhoneAdmission: RetryingMachine, Codable, Sendable, Equatable {
     _ validation: TokenValidation
   ) {
     number = claim.number
+    key = claim.key
     name = claim.name
     self.token = token
     self.isVerifiedBefore = isVerifiedBefore
-    phase = validation == .none ? Self.afterValidation(claim.name) : .validating
+    phase = validation == .none ? .storing : .validating
   }
 
   /// Starts with the account that an earlier flow stored without a profile.
-  init(_ number: PhoneNumber, of account: AccountID) {
-    self.number = number
+  init(_ claim: PhoneClaim, of account: AccountID) {
+    number = claim.number
+    key = claim.key
     self.account = account
     name = nil
     token = nil
@@ -72,22 +82,31 @@ struct PhoneAdmission: RetryingMachine, Codable, Sendable, Equatable {
     phase = .reading
   }
 
-  private static func afterValidation(_ name: TruecallerName?) -> Phase {
-    name.map { .updating($0) } ?? .reading
+  /// What clients see of the flow while this last part of the verification runs. Phases that are
+  /// one state in Truecaller's SDK have the same view. `verificationComplete` and `verifiedBefore`
+  /// are shown only if the account is stored.
+  var view: FlowView {
+    copy(waiting(state, for: wait)) { $0.key = key }
   }
 
-  /// What clients see of the flow while this last part of the verification runs. Phases that are
-  /// one state in Truecaller's SDK have the same view, and the view never returns to an earlier
-  /// state.
-  var view: FlowView {
-    if account != nil, isConfirmed != true {
-      return waiting("creating", for: "the provider's profile")
-    }
-    if isVerifiedBefore { return waiting("verifiedBefore", for: "the provider's profile") }
+  private var state: String {
+    if token == nil { return isConfirmed == true ? "verifiedBefore" : "creating" }
     return switch phase {
-    case .validating, .updating: waiting("otpReceived", for: "the code's verification")
-    case .reading, .checking, .keeping:
-      waiting("verificationComplete", for: "the provider's profile")
+    case .validating: isVerifiedBefore ? "creating" : "otpReceived"
+    // The engine stores the account and this state together.
+    case .storing: isVerifiedBefore ? "verifiedBefore" : "otpReceived"
+    case .updating, .reading, .checking, .keeping:
+      isVerifiedBefore ? "verifiedBefore" : "verificationComplete"
+    }
+  }
+
+  private var wait: String {
+    switch phase {
+    // The same texts as before and after this phase, so that no state has two revisions.
+    case .validating where isVerifiedBefore: "the code to be sent"
+    case .validating: "the account to be stored"
+    case .storing where !isVerifiedBefore: "the account to be stored"
+    case .storing, .updating, .reading, .checking, .keeping: "the provider's profile"
     }
   }
 
@@ -95,42 +114,45 @@ struct PhoneAdmission: RetryingMachine, Codable, Sendable, Equatable {
     switch phase {
     case .validating, .updating, .reading: call.map { [.call($0)] } ?? []
     case .checking(let profile): [.verifySignature(profile.text)]
-    case .keeping: [.store(grant(nil))]
+    case .storing, .keeping: [.store(grant(nil))]
     }
   }
 
   private var call: TruecallerCall? {
-    if let account { return phase == .reading ? .keptProfile(number, account) : nil }
-    guard let token = token?.unsealed() else { return nil }
+    guard let token = token?.unsealed() else {
+      return phase == .reading ? account.map { .keptProfile(number, $0) } : nil
+    }
     return switch phase {
     case .validating: .validate(accessToken: token)
     case .updating(let name): .update(name, number, accessToken: token)
     case .reading: .profile(number, accessToken: token)
-    case .checking, .keeping: nil
+    case .storing, .checking, .keeping: nil
     }
   }
 
   /// Handles an event.
   ///
-  /// - Returns: Nil if Truecaller no longer accepts the token of the stored account.
+  /// - Returns: Nil if the token that an earlier flow stored is of no use: Truecaller no longer
+  ///   accepts it, or it belongs to another number.
   mutating func receive(
     _ event: FlowEvent<TruecallerCall>, _ provider: Provider<TruecallerSettings>
   ) -> Answer<TruecallerCall>? {
     switch event {
-    case .daemon(.answered(.stored)):
-      guard case .keeping(let failure) = phase else { return .ignore }
-      return .fail(failure)
+    case .daemon(.answered(.stored(let account))):
+      return stored(account)
     case .provider(.called(.keptProfile, let outcome))
-    where phase == .reading && account != nil && !retrying.isPaused && outcome.saysTokenIsGone:
+    where phase == .reading && token == nil && !retrying.isPaused && outcome.saysTokenIsGone:
       return nil
     case .provider(.called(let call, let outcome)) where call == self.call && !retrying.isPaused:
       return answered(outcome, provider)
     case .provider(.idTokenVerified(let verdict)):
       guard case .checking(let profile) = phase, !retrying.isPaused else { return .ignore }
       return handleVerdict(profile, verdict, provider)
-    case .woken where retrying.isPaused, .daemon(.resumed):
+    case .woken where retrying.isPaused:
       retrying.endPause()
       return .proceed(effects)
+    case .daemon(.resumed):
+      return resume()
     case .input, .browser, .provider, .daemon, .woken: return .ignore
     }
   }
@@ -142,6 +164,27 @@ struct PhoneAdmission: RetryingMachine, Codable, Sendable, Equatable {
     return .proceed(effects)
   }
 
+  private mutating func resume() -> Answer<TruecallerCall> {
+    switch phase {
+    // An earlier version began to write the name or to read the profile without an account.
+    case .updating, .reading, .checking:
+      if account == nil { return transition(to: .storing) }
+    case .validating, .storing, .keeping: break
+    }
+    retrying.endPause()
+    return .proceed(effects)
+  }
+
+  private mutating func stored(_ account: AccountID) -> Answer<TruecallerCall> {
+    switch phase {
+    case .storing:
+      self.account = account
+      return transition(to: name.map { .updating($0) } ?? .reading)
+    case .keeping(let failure): return .fail(failure)
+    case .validating, .updating, .reading, .checking: return .ignore
+    }
+  }
+
   private mutating func retryLater(
     _ fault: TruecallerReplyError, _ provider: ProviderName
   ) -> Answer<TruecallerCall> {
@@ -150,14 +193,16 @@ struct PhoneAdmission: RetryingMachine, Codable, Sendable, Equatable {
     return pause.map { .proceed([.wake(after: $0)]) } ?? endWithoutProfile(failure)
   }
 
-  /// The account with its token, if Truecaller has accepted the token; nil if the account is
-  /// already stored.
-  var grantIfAbandoned: AbandonedGrant? {
+  /// Continues without what the failed call was for: without the name, or fails without a profile.
+  private mutating func endWithoutProfile(_ failure: Failure) -> Answer<TruecallerCall> {
     switch phase {
-    case .updating, .reading, .checking:
-      account == nil
-        ? AbandonedGrant(content: .account(grant(nil)), message: Self.tokenIsKept) : nil
-    case .validating, .keeping: nil
+    case .updating:
+      nameProblem = .nameNotWritten(failure)
+      return transition(to: .reading)
+    case .validating: return .fail(failure)
+    case .storing, .reading, .checking, .keeping:
+      isConfirmed = true
+      return .fail(copy(failure) { $0.message += "; " + Self.tokenIsKept })
     }
   }
 
@@ -165,15 +210,10 @@ struct PhoneAdmission: RetryingMachine, Codable, Sendable, Equatable {
     "the number is verified and its token is kept: "
     + "run verifyPhone again to read the profile without another code"
 
-  /// Ends the flow without a profile: stores the account with its token, then fails.
-  private mutating func endWithoutProfile(_ failure: Failure) -> Answer<TruecallerCall> {
-    if case .validating = phase { return .fail(failure) }
-    isConfirmed = true
-    var failure = failure
-    failure.message += "; " + Self.tokenIsKept
-    // An earlier flow has stored the account already.
-    guard account == nil else { return .fail(failure) }
-    return transition(to: .keeping(failure))
+  /// Fails because the profile shows that the token is not for this number. A token that an earlier
+  /// flow stored is replaced by another verification instead.
+  private func failForeign(_ failure: Failure) -> Answer<TruecallerCall>? {
+    token == nil ? nil : .fail(failure)
   }
 }
 
@@ -192,15 +232,16 @@ extension CallOutcome {
 extension PhoneAdmission {
   private mutating func answered(
     _ outcome: CallOutcome, _ provider: Provider<TruecallerSettings>
-  ) -> Answer<TruecallerCall> {
+  ) -> Answer<TruecallerCall>? {
     let settings = provider.settings
     let needsBody = needsBody(settings)
     switch TruecallerReply(outcome, hiding: typed(settings), needsBody: needsBody) {
     case .success(let members): return handleSuccess(members, provider)
     case .refused(let refusal):
       let failure = Failure.refused(error(refusal), refusal, provider.name)
-      // A 401 means that the token is invalid, so no account is stored with it.
-      return refusal.status == 401 ? .fail(failure) : endWithoutProfile(failure)
+      // A 401 to the profile means that a later flow cannot read it with this token either.
+      return phase == .reading && refusal.status == 401
+        ? .fail(failure) : endWithoutProfile(failure)
     case .failed(let fault): return retryLater(fault, provider.name)
     case .unreadable(let message), .noToken(let message):
       return endWithoutProfile(.unusable(message, unreadable, provider.name))
@@ -213,33 +254,32 @@ extension PhoneAdmission {
 
   /// Whether a success needs a body.
   ///
-  /// The SDK ignores the reply to the update of the name. Here a refusal counts (provider contract
-  /// §10, trap 1), but the form of a success is not documented. The same is true of the validation
-  /// by the first generation of the API.
+  /// The form of a success of the update of the name is not documented; the SDK ignores that reply.
+  /// The same is true of the validation by the first generation of the API.
   private func needsBody(_ settings: TruecallerSettings) -> Bool {
     switch phase {
     case .updating: false
     case .validating: settings.validation != .legacy
-    case .reading, .checking, .keeping: true
+    case .storing, .reading, .checking, .keeping: true
     }
   }
 
   private mutating func handleSuccess(
     _ members: [String: JSONValue], _ provider: Provider<TruecallerSettings>
-  ) -> Answer<TruecallerCall> {
+  ) -> Answer<TruecallerCall>? {
     switch phase {
     case .validating:
       if let failure = flaw(in: members, provider) { return .fail(failure) }
-      return transition(to: Self.afterValidation(name))
+      return transition(to: .storing)
     case .updating: return transition(to: .reading)
     case .reading:
       do throws(UnusableReply) {
         guard let signed = try SignedProfile(members) else { return finish(members, provider.name) }
         return transition(to: .checking(signed))
       } catch {
-        return .fail(.badSignature(error.message, provider.name))
+        return failForeign(.badSignature(error.message, provider.name))
       }
-    case .checking, .keeping: return .ignore
+    case .storing, .checking, .keeping: return .ignore
     }
   }
 
@@ -270,20 +310,21 @@ extension PhoneAdmission {
       default: refusal.isUnauthorized ? .unauthorizedDeveloper : .internal
       }
     case .updating: refusal.isUnauthorized ? .unauthorizedUser : .userProfileContentNotValid
-    case .reading, .checking, .keeping: refusal.isUnauthorized ? .unauthorizedUser : .internal
+    case .storing, .reading, .checking, .keeping:
+      refusal.isUnauthorized ? .unauthorizedUser : .internal
     }
   }
 
   private var unreadable: TruecallerErrorCode {
     switch phase {
     case .validating, .updating: .internal
-    case .reading, .checking, .keeping: .userProfileContentNotValid
+    case .storing, .reading, .checking, .keeping: .userProfileContentNotValid
     }
   }
 
   private mutating func handleVerdict(
     _ profile: SignedProfile, _ verdict: IDTokenVerdict, _ config: Provider<TruecallerSettings>
-  ) -> Answer<TruecallerCall> {
+  ) -> Answer<TruecallerCall>? {
     let provider = config.name
     switch verdict {
     case .genuine:
@@ -292,7 +333,7 @@ extension PhoneAdmission {
         return endWithoutProfile(.unusable(message, .userProfileContentNotValid, provider))
       }
       return finish(members, provider)
-    case .refused(let message): return .fail(.badSignature(message, provider))
+    case .refused(let message): return failForeign(.badSignature(message, provider))
     case .keyless(let message): return endWithoutProfile(.unusable(message, .internal, provider))
     case .unreachable(let message, let reply):
       let fault = reply.map {
@@ -305,41 +346,42 @@ extension PhoneAdmission {
 
   private mutating func finish(
     _ members: [String: JSONValue], _ provider: ProviderName
-  ) -> Answer<TruecallerCall> {
+  ) -> Answer<TruecallerCall>? {
     // An empty number counts as absent.
     if let reported = members["phoneNumber"], !reported.isNull, reported.stringValue != "",
       !number.isMatch(for: reported, country: members["countryCode"]?.stringValue)
     {
-      return .fail(.otherNumber(provider))
+      return failForeign(.otherNumber(provider))
     }
     isConfirmed = true
     let profile = TrueProfile(members)
+    var result: [String: JSONValue] = ["profile": .object(profile.members)]
+    result["nameProblem"] = nameProblem?.json
     return .finish(
       Completion(
-        grant: grant(profile), result: ["profile": .object(profile.members)],
+        grant: grant(profile), result: result,
         // If the account was removed in the meantime, it must not be created again.
         preconditions: account.map { .init(account: $0, consents: []) }))
   }
 
-  /// Returns the account to store.
+  /// Returns the account to store: with its token and marked as pending before the profile is
+  /// known, then with the profile.
   ///
   /// - Parameter profile: The profile; nil if it has not been read yet.
   private func grant(_ profile: TrueProfile?) -> AccountGrant {
+    // The account has its token already when the profile is stored.
+    let newToken = profile == nil ? token : nil
     var grant = AccountGrant(
       subject: number.e164, label: profile?.name ?? number.masked,
-      attributes: ["countryCode": .string(number.country)], profile: profile?.members,
-      tokens: token.map {
+      attributes: [
+        "countryCode": .string(number.country), Self.pending: profile == nil ? true : .null,
+      ],
+      profile: profile?.members,
+      tokens: newToken.map {
         TokenSet(accessToken: $0, tokenType: "Bearer", expiresAt: nil, scope: "")
       })
-    if account != nil {
-      grant.attributes[Self.pending] = .null
-    } else {
-      grant.attributes["verifiedBefore"] = .bool(isVerifiedBefore)
-    }
-    if profile == nil {
-      grant.attributes[Self.pending] = true
-      grant.isPartial = true
-    }
+    if token != nil { grant.attributes["verifiedBefore"] = .bool(isVerifiedBefore) }
+    grant.isPartial = profile == nil
     return grant
   }
 }

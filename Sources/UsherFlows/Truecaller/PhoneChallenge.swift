@@ -8,6 +8,8 @@ struct PhoneClaim: Codable, Sendable, Equatable {
   /// A UUID of the owner's installation of an app, as in Truecaller's SDK. Truecaller's server
   /// recognizes earlier verifications by it.
   let installation: String
+  /// The key by which clients find the flow again; nil in a flow that an earlier version started.
+  var key: String?
   /// The name that the user entered together with an earlier code.
   ///
   /// If the reply to that code was lost, the server may have accepted the code. Then the name still

@@ -1,6 +1,6 @@
 package import JSONRPC
 
-/// A phone number with a length and first digits that are possible in its country.
+/// A phone number with a length that is possible in its country.
 package struct PhoneNumber: Codable, Sendable, Hashable {
   /// The country code of the request in upper case (ISO 3166-1 alpha-2). `UK` is not changed to
   /// `GB`.
@@ -21,16 +21,10 @@ package struct PhoneNumber: Codable, Sendable, Hashable {
       throw InvalidValue("no country has this code, or the country has no phone numbers")
     }
     guard text.utf8.count <= 64 else { throw InvalidValue("the phone number is too long") }
-    let digits = try Self.digits(text, callingCode: plan.callingCode)
+    let digits = try Self.digits(text, plan)
     guard plan.lengths.contains(digits.count) else {
       throw InvalidValue(
         "a phone number of \(code) has \(plan.lengths.words) digits, this one has \(digits.count)")
-    }
-    guard let first = digits.first, plan.firstDigits.contains(first) else {
-      throw InvalidValue(
-        digits.first == "0"
-          ? "a phone number of \(code) is written without the 0 in front"
-          : "no phone number of \(code) begins with these digits")
     }
     self.country = code
     callingCode = plan.callingCode
@@ -46,21 +40,32 @@ package struct PhoneNumber: Codable, Sendable, Hashable {
     "+\(callingCode) ••• \(national.suffix(national.count > 5 ? 3 : 2))"
   }
 
-  private static func digits(_ text: String, callingCode: String) throws(InvalidValue) -> String {
+  private static func digits(
+    _ text: String, _ plan: PhoneNumberingPlan
+  ) throws(InvalidValue) -> String {
     let written = text.filter { !" -.()[]/".contains($0) }
+    // A national number may begin with the digits 00 of an international prefix.
+    if plan.hasOneLength, written.count == plan.lengths.lowerBound, written.isDigits {
+      return written
+    }
     var rest = Substring(written)
     if let prefix = ["+", "00"].first(where: written.hasPrefix) {
       rest = rest.dropFirst(prefix.count)
-      guard rest.hasPrefix(callingCode) else {
+      guard rest.hasPrefix(plan.callingCode) else {
         throw InvalidValue("the phone number is of another country than the one named")
       }
-      rest = rest.dropFirst(callingCode.count)
+      rest = rest.dropFirst(plan.callingCode.count)
     }
-    guard !rest.isEmpty, rest.utf8.allSatisfy({ (0x30...0x39).contains($0) }) else {
+    guard !rest.isEmpty, rest.isDigits else {
       throw InvalidValue("the phone number must have digits 0 to 9 only")
     }
     return String(rest)
   }
+}
+
+extension StringProtocol {
+  /// Whether every character is one of the ASCII digits.
+  fileprivate var isDigits: Bool { utf8.allSatisfy { (0x30...0x39).contains($0) } }
 }
 
 extension PhoneNumber {

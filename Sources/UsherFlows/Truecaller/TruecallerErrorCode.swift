@@ -1,3 +1,4 @@
+import JSONRPC
 import UsherAPI
 import UsherCore
 
@@ -135,6 +136,29 @@ extension Problem {
     Problem(
       reason: "invalid_name", title: "Not a name", message: message,
       provider: TruecallerErrorCode.invalidName.providerErrorCode(provider))
+  }
+
+  /// The problem of a name that was not written to the Truecaller profile.
+  static func nameNotWritten(_ failure: Failure) -> Problem {
+    Problem(
+      reason: "name_not_written", title: "Name not written", message: failure.message,
+      provider: failure.provider)
+  }
+
+  /// The problem as a member of a flow's result.
+  var json: JSONValue {
+    var members: [String: JSONValue] = [
+      "reason": .string(reason), "title": .string(title), "message": .string(message),
+    ]
+    if let provider {
+      var error: [String: JSONValue] = [
+        "name": .string(provider.name.rawValue), "code": .string(provider.code),
+      ]
+      error["error"] = provider.error.map { .string($0) }
+      error["message"] = provider.message.map { .string($0) }
+      members["provider"] = .object(error)
+    }
+    return .object(members)
   }
 
   static func unreachable(_ fault: TruecallerReplyError, _ provider: ProviderName) -> Problem {

@@ -13,6 +13,12 @@ extension VerifyPhone {
         null.
         """),
       .account,
+      .init(
+        "nameProblem", .map(of: .anything),
+        """
+        The problem why the user's name was not written to the Truecaller profile; absent if it \
+        was, or if no name was entered.
+        """, isRequired: false),
     ]
   }
 

@@ -33,15 +33,22 @@ package struct VerifyPhone: FlowMachine, RetryingMachine {
     case refused(Failure)
     /// Requests a code. Next: otpInitiated, admitting, or the end.
     case creating(PhoneClaim, CodeRequest)
-    /// The user is asked for the code. Next: otpReceived, creating.
+    /// The user is asked for the code. Next: verifying, creating.
     case otpInitiated(PhoneClaim, PhoneChallenge)
     /// Verifies the code. Next: otpInitiated, admitting, or the end.
-    case otpReceived(PhoneClaim, PhoneChallenge, CodeCheck)
-    /// Reads the profile with the access token. Next: the end.
+    case verifying(PhoneClaim, PhoneChallenge, CodeCheck)
+    /// Stores the account with the access token, then reads the profile. Next: the end.
     case admitting(PhoneAdmission)
     /// Reads the profile of the account that an earlier flow stored without one. Next: creating, or
     /// the end.
     case completing(PhoneClaim, PhoneAdmission)
+
+    /// The names of the cases in stored flows, which earlier versions can have stored.
+    private enum CodingKeys: String, CodingKey {
+      case refused, creating, otpInitiated
+      case verifying = "otpReceived"
+      case admitting, completing
+    }
   }
 
   /// A request to Truecaller to send a code, and its failed attempts.
@@ -69,9 +76,10 @@ package struct VerifyPhone: FlowMachine, RetryingMachine {
     }
     do throws(InvalidValue) {
       let number = try PhoneNumber(params.phoneNumber, country: params.countryCode)
-      let claim = PhoneClaim(number: number, installation: context.installationID)
+      let key = number.flowKey(salt: transition.random(PhoneNumber.saltLength))
+      let claim = PhoneClaim(number: number, installation: context.installationID, key: key)
       if let account = context.pendingAccount(of: number) {
-        let admission = PhoneAdmission(number, of: account)
+        let admission = PhoneAdmission(claim, of: account)
         let flow = VerifyPhone(provider: provider, state: .completing(claim, admission))
         return (flow, .proceed(admission.effects))
       }
@@ -102,13 +110,16 @@ package struct VerifyPhone: FlowMachine, RetryingMachine {
 
   package var view: FlowView {
     switch state {
-    case .refused, .creating: waiting("creating", for: "the code to be sent")
+    case .refused: waiting("creating", for: "the code to be sent")
+    case .creating(let claim, _):
+      copy(waiting("creating", for: "the code to be sent")) { $0.key = claim.key }
     case .otpInitiated(let claim, let challenge):
       FlowView(
         state: "otpInitiated",
         step: .enterCode(challenge.step(claim.number, digits: provider.settings.otpDigits)),
-        problem: problem)
-    case .otpReceived: waiting("otpReceived", for: "the code's verification")
+        problem: problem, key: claim.key)
+    case .verifying(let claim, _, _):
+      copy(waiting("verifying", for: "the code's verification")) { $0.key = claim.key }
     case .admitting(let admission), .completing(_, let admission): admission.view
     }
   }
@@ -119,14 +130,14 @@ package struct VerifyPhone: FlowMachine, RetryingMachine {
     case .creating(let claim, let request): return creating(event, claim, request, transition.now)
     case .otpInitiated(let claim, let challenge):
       return otpInitiated(event, claim, challenge, transition.now)
-    case .otpReceived(let claim, let challenge, let check):
-      return otpReceived(event, claim, challenge, check, transition.now)
+    case .verifying(let claim, let challenge, let check):
+      return verifying(event, claim, challenge, check, transition.now)
     case .admitting(var admission):
       let answer = admission.receive(event, provider)
       state = .admitting(admission)
       return answer ?? .ignore
     case .completing(let claim, var admission):
-      // Truecaller no longer accepts the stored token, so the number is verified again.
+      // The stored token is of no use any more, so the number is verified again.
       guard let answer = admission.receive(event, provider) else {
         return create(claim, CodeRequest())
       }
@@ -138,10 +149,6 @@ package struct VerifyPhone: FlowMachine, RetryingMachine {
   package var unknownOutcome: String? {
     guard case .creating(_, let request) = state, !request.retrying.isPaused else { return nil }
     return .perhapsSent("an SMS")
-  }
-
-  package var grantIfAbandoned: AbandonedGrant? {
-    if case .admitting(let admission) = state { admission.grantIfAbandoned } else { nil }
   }
 
   package static func providerErrorCode(
@@ -287,11 +294,11 @@ extension VerifyPhone {
     var check = check
     check.code = Transient(nil)
     check.retrying.endPause()
-    state = .otpReceived(claim, challenge, check)
+    state = .verifying(claim, challenge, check)
     return .proceed([.call(.verify(claim.number, code: code, token: challenge.token.unsealed()))])
   }
 
-  private mutating func otpReceived(
+  private mutating func verifying(
     _ event: Event, _ claim: PhoneClaim, _ challenge: PhoneChallenge, _ check: CodeCheck,
     _ now: Timestamp
   ) -> Answer {
@@ -334,7 +341,7 @@ extension VerifyPhone {
     case .failed(let fault) where !fault.mayHaveTakenEffect:
       return retry(check.retrying, fault.failure(provider.name)) {
         let check = CodeCheck(code: Transient(code), retrying: $1)
-        $0.state = .otpReceived(claim, challenge, check)
+        $0.state = .verifying(claim, challenge, check)
       }
     // The server may have counted the code, or even accepted it, so only the user repeats it.
     case .failed(let fault): return show(claim, challenge, .unreachable(fault, provider.name))

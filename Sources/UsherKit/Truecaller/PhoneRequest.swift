@@ -12,14 +12,6 @@ struct PhoneRequest: Sendable, Equatable {
     var link: String
   }
 
-  /// Returns whether another request is for the same number, as typed. The same number in another
-  /// notation counts as another number.
-  func isSameNumber(as other: PhoneRequest) -> Bool {
-    phone == other.phone && countryCode.uppercased() == other.countryCode.uppercased()
-  }
-
-  var withoutApp: PhoneRequest { PhoneRequest(phone: phone, countryCode: countryCode) }
-
   var params: JSONValue {
     .params([
       "phoneNumber": .string(phone), "countryCode": .string(countryCode),

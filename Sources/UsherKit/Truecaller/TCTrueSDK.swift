@@ -8,8 +8,8 @@ import UsherClient
 /// result. The `async` forms are ``verification(forPhone:countryCode:)`` and
 /// ``verify(code:firstName:lastName:)``.
 ///
-/// One verification is active at a time. After a restart of the program or of usherd a code can
-/// still be submitted, because the daemon keeps the verification.
+/// One verification is active at a time. The daemon keeps it when the program or usherd restarts: a
+/// code can still be submitted, and a request for the same number continues the verification.
 ///
 /// Source: SDK documentation, "verifying non Truecaller app users". The page Truecaller of the
 /// daemon's documentation describes the flow.
@@ -42,8 +42,8 @@ public final class TCTrueSDK: Sendable {
     let delegates = WeakDelegates()
     let (events, feed) = AsyncStream.makeStream(of: TCVerificationEvent.self)
     self.delegates = delegates
-    service = VerificationService(delegateFeed: feed)
-    Task { for await event in events { delegates.notify(event) } }
+    service = VerificationService(delegateFeed: feed, clock: clock)
+    Task { for await event in events { await delegates.notify(event) } }
   }
 
   deinit { service.close() }
@@ -100,10 +100,11 @@ extension TCTrueSDK {
   /// Requests a code by SMS for a number. The ``delegate`` receives the result.
   ///
   /// A second call for the same number requests another code. While ``tokenTtl()`` is above 0, it
-  /// fails with ``TCTrueSDKErrorCode/internal`` and `retryAfter`, and no SMS is sent. A call for
-  /// another number cancels the active verification, which reports nothing more. If
-  /// ``viewDelegate`` is nil, the call fails with ``TCTrueSDKErrorCode/viewDelegateNil`` before the
-  /// daemon is called.
+  /// fails with ``TCTrueSDKErrorCode/internal`` and `retryAfter`, and no SMS is sent. The first
+  /// call after a restart of the program reports `otpInitiated` again instead, and ``tokenTtl()``
+  /// is the rest of the time. A call for another number cancels the active verification, which
+  /// reports nothing more. If ``viewDelegate`` is nil, the call fails with
+  /// ``TCTrueSDKErrorCode/viewDelegateNil`` before the daemon is called.
   ///
   /// - Parameters:
   ///   - phone: The national number, such as 10 digits for India.
@@ -139,9 +140,10 @@ extension TCTrueSDK {
   /// validate.
   ///
   /// The token is available from ``TCVerificationState/verificationComplete`` or
-  /// ``TCVerificationState/verifiedBefore`` until the next verification is requested; later the
-  /// daemon still has it (`token.get`). It is nil if the daemon did not give it to the program,
-  /// such as by a rule of its policy.
+  /// ``TCVerificationState/verifiedBefore`` until the next verification is requested, even if the
+  /// profile then cannot be read; later the daemon still has it (`token.get`). It is nil if the
+  /// daemon did not give it to the program, such as by a rule of its policy that does not allow
+  /// `token.get`. A rule that does not allow `account.list` delays it until the profile.
   public func accessTokenForOTPVerification() -> String? { service.accessToken?.revealed() }
 
   func request(_ phone: String, _ countryCode: String, _ listener: VerificationService.Listener?) {
@@ -177,12 +179,12 @@ extension TCTrueSDK {
 
     let pair = Mutex(Pair())
 
-    func notify(_ event: TCVerificationEvent) {
+    func notify(_ event: TCVerificationEvent) async {
       let delegate = pair.withLock { $0.delegate }
       switch event {
-      case .state(let state): delegate?.verificationStatusChanged(to: state)
-      case .profile(let profile): delegate?.didReceive(profile)
-      case .failed(let error): delegate?.didFailToReceiveTrueProfileWithError(error)
+      case .state(let state): await delegate?.verificationStatusChanged(to: state)
+      case .profile(let profile): await delegate?.didReceive(profile)
+      case .failed(let error): await delegate?.didFailToReceiveTrueProfileWithError(error)
       }
     }
   }

@@ -8,9 +8,8 @@ struct VerificationEventMapper: Sendable, Equatable {
   /// The flow's revision up to which all events were returned; 0 if there were none.
   private(set) var revision = 0
   private var state = ""
-  /// A state of success, held back until the flow has ended: the SDK promises that the access token
-  /// is available in that state.
-  private var pendingSuccess: TCVerificationState?
+  /// The revision of a flow that was taken up. Its problem was reported to an earlier program.
+  private var takenUpRevision = 0
 
   /// Returns the events of a change of the flow.
   ///
@@ -22,8 +21,8 @@ struct VerificationEventMapper: Sendable, Equatable {
     var events = (entered.isEmpty ? [flow.state] : entered).compactMap { move(to: $0) }
     revision = flow.revision
     if flow.status.isFinished {
-      events += end(flow)
-    } else if let problem = flow.problem, flow.isSettled {
+      events.append(outcome(flow))
+    } else if let problem = flow.problem, flow.isSettled, revision != takenUpRevision {
       events.append(.failed(TCError(KitError(problem))))
     }
     return events
@@ -32,20 +31,10 @@ struct VerificationEventMapper: Sendable, Equatable {
   private mutating func move(to newState: String) -> TCVerificationEvent? {
     guard newState != state else { return nil }
     defer { state = newState }
-    switch TCVerificationState(flowState: newState) {
-    case .otpInitiated:
-      return TCVerificationState(flowState: state) == .otpReceived ? nil : .state(.otpInitiated)
-    case .otpReceived: return .state(.otpReceived)
-    case .verificationComplete: pendingSuccess = .verificationComplete
-    case .verifiedBefore: pendingSuccess = .verifiedBefore
-    case nil: break
-    }
-    return nil
-  }
-
-  private mutating func end(_ flow: Flow) -> [TCVerificationEvent] {
-    defer { pendingSuccess = nil }
-    return (pendingSuccess.map { [.state($0)] } ?? []) + [outcome(flow)]
+    let news = TCVerificationState(flowState: newState)
+    // After a code that was not accepted, no other code has been sent.
+    if news == .otpInitiated, state == "verifying" { return nil }
+    return news.map { .state($0) }
   }
 
   private func outcome(_ flow: Flow) -> TCVerificationEvent {
@@ -58,6 +47,13 @@ struct VerificationEventMapper: Sendable, Equatable {
 }
 
 extension VerificationEventMapper {
+  /// Creates the mapper for an existing flow whose present state is the first event, as that of a
+  /// flow that has just been started.
+  init(takingUp flow: Flow) {
+    revision = flow.revision - 1
+    takenUpRevision = flow.revision
+  }
+
   /// Creates the mapper for an existing flow, whose present state is not reported.
   init(resuming flow: Flow) {
     revision = flow.revision

@@ -36,22 +36,27 @@ final class VerificationService: Sendable {
 
   struct Current {
     let number: Int
-    /// The phone number that is verified; nil if the verification was started by another program,
-    /// or by this program before it was restarted.
-    let phone: PhoneRequest?
     let session: FlowSession
     var follower: Task<Void, Never>?
+
+    func isAbout(_ phone: PhoneRequest) -> Bool {
+      PhoneNumberKey(session.flow)?.isKey(of: phone) ?? false
+    }
   }
 
   private let state = Mutex(State())
   private let commands: AsyncStream<Command>.Continuation
   private let delegateFeed: Listener
+  private let clock: any Clock
 
   /// Creates the service.
   ///
-  /// - Parameter delegateFeed: The stream of all events, from which the delegate is called.
-  init(delegateFeed: Listener) {
+  /// - Parameters:
+  ///   - delegateFeed: The stream of all events, from which the delegate is called.
+  ///   - clock: The clock by which a code expires.
+  init(delegateFeed: Listener, clock: any Clock) {
     self.delegateFeed = delegateFeed
+    self.clock = clock
     let (commands, feed) = AsyncStream.makeStream(of: Command.self)
     self.commands = feed
     Task { for await command in commands { await execute(command) } }
@@ -143,8 +148,7 @@ extension VerificationService {
     // The check and the addition need one lock: otherwise a verification that ends in between would
     // never finish the listener.
     let same = state.withLock { state -> Current? in
-      guard let current = state.current, current.phone?.isSameNumber(as: phone) == true
-      else { return nil }
+      guard let current = state.current, current.isAbout(phone) else { return nil }
       state.add(command.listener)
       return current
     }
@@ -154,8 +158,22 @@ extension VerificationService {
     // The result does not matter: a flow that cannot be cancelled expires by itself.
     _ = try? await previous?.session.cancel()
     state.withLock { $0.accessToken = nil }
-    let session = try await command.provider.start(Self.kind, phone.params)
-    startFollowing(session, phone, VerificationEventMapper(), command.provider.client)
+    let (provider, client) = (command.provider, command.provider.client)
+    let waiting = try await provider.newestFlow(Self.kind) { flow in
+      // Another program's flow is listed without its step.
+      flow.step != nil && PhoneNumberKey(flow)?.isKey(of: phone) == true
+    }
+    guard let waiting else {
+      let session = try await provider.start(Self.kind, phone.params)
+      return startFollowing(session, VerificationEventMapper(), client)
+    }
+    // The program was restarted, or did not wait for the end of an earlier verification. Another
+    // SMS is sent only if the code of the previous one has expired.
+    guard let expiry = waiting.flow.codeExpiry, expiry <= clock.now() else {
+      return startFollowing(waiting, VerificationEventMapper(takingUp: waiting.flow), client)
+    }
+    startFollowing(waiting, VerificationEventMapper(resuming: waiting.flow), client)
+    try await answer(.resend, waiting)
   }
 
   private func enter(_ input: FlowInput, _ command: Command) async throws {
@@ -166,7 +184,7 @@ extension VerificationService {
     let provider = command.provider
     let found = try await provider.newestFlow(Self.kind) { $0.step?.kind == .enterCode }
     guard let found else { throw KitError.noCode }
-    startFollowing(found, nil, VerificationEventMapper(resuming: found.flow), provider.client)
+    startFollowing(found, VerificationEventMapper(resuming: found.flow), provider.client)
     try await answer(input, found)
   }
 
@@ -202,8 +220,7 @@ extension KitError {
 
 extension VerificationService {
   private func startFollowing(
-    _ session: FlowSession, _ phone: PhoneRequest?, _ mapper: VerificationEventMapper,
-    _ client: UsherClient
+    _ session: FlowSession, _ mapper: VerificationEventMapper, _ client: UsherClient
   ) {
     state.withLock { state in
       guard !state.isClosed else { return }
@@ -211,8 +228,7 @@ extension VerificationService {
       let number = state.count
       state.expiresAt = session.flow.codeExpiry
       let follower = Task { await followToEnd(number, session, mapper, client) }
-      state.current = Current(
-        number: number, phone: phone?.withoutApp, session: session, follower: follower)
+      state.current = Current(number: number, session: session, follower: follower)
     }
   }
 
@@ -220,11 +236,13 @@ extension VerificationService {
     _ number: Int, _ session: FlowSession, _ initial: VerificationEventMapper, _ client: UsherClient
   ) async {
     var mapper = initial
+    var token: Secret?
     var (flow, transitions) = (session.flow, [Transition]())
     do {
       while true {
         let events = mapper.events(for: flow, transitions)
-        let token = flow.status == .succeeded ? await Self.token(of: flow, client) : nil
+        // The token is available before the state is reported.
+        if token == nil, flow.isVerified { token = await Self.token(of: flow, client) }
         guard publish(events, flow, token, number), !flow.status.isFinished else { return }
         (flow, transitions) = try await session.changes(after: mapper.revision, client)
       }
@@ -246,7 +264,7 @@ extension VerificationService {
     state.withLock { state in
       guard state.current?.number == number else { return false }
       state.expiresAt = flow.codeExpiry ?? (flow.isCodeSubmitted ? state.expiresAt : nil)
-      state.accessToken = token
+      if let token { state.accessToken = token }
       for event in events { publish(event, in: &state) }
       if flow.status.isFinished { state.endReports() }
       return true
@@ -256,9 +274,19 @@ extension VerificationService {
   /// Returns the access token of the flow's account; nil if the daemon does not give it to the
   /// program, which does not undo the success.
   private static func token(of flow: Flow, _ client: UsherClient) async -> Secret? {
-    guard let account = flow.result?["account"]?.stringValue else { return nil }
-    let call = TokenGet(account: AccountID(account))
-    return try? await client.call(call).accessToken.secret
+    guard let account = await account(of: flow, client) else { return nil }
+    return try? await client.call(TokenGet(account: account)).accessToken.secret
+  }
+
+  /// Returns the account of the verified number, which exists before the flow has succeeded and
+  /// also if it fails.
+  private static func account(of flow: Flow, _ client: UsherClient) async -> AccountID? {
+    if let account = flow.result?["account"]?.stringValue { return AccountID(account) }
+    guard let key = PhoneNumberKey(flow) else { return nil }
+    let accounts = try? await client.call(AccountList(provider: flow.provider)).accounts
+    return accounts?.first { account in
+      account.attributes["profilePending"] == true && key.isKey(of: account)
+    }?.id
   }
 }
 
@@ -269,7 +297,15 @@ extension Flow {
   }
 
   fileprivate var isCodeSubmitted: Bool {
-    status == .active && TCVerificationState(flowState: state) == .otpReceived
+    status == .active && ["verifying", "otpReceived"].contains(state)
+  }
+
+  /// Whether the number is verified, so that the account exists with its access token.
+  fileprivate var isVerified: Bool {
+    switch TCVerificationState(flowState: state) {
+    case .verificationComplete, .verifiedBefore: true
+    case .otpInitiated, .otpReceived, nil: false
+    }
   }
 }
 

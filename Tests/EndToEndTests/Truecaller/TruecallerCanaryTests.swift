@@ -35,6 +35,7 @@ struct TruecallerCanaryTests {
     search.expectNone(
       of: people, in: [("replies and events of failed verifications", troubled)],
       "after failed verifications")
+    try refusedNames(people)
     let tokens = try success()
     let codes = try fixture.messages().compactMap { $0["code"]?.stringValue } + [long]
     #expect(codes.count > 10 && tokens.count == 2)
@@ -73,7 +74,7 @@ struct TruecallerCanaryTests {
     }
     for (endpoint, status) in [
       ("verify", 200), ("verify", 401), ("verify", 410), ("verify", 422), ("verify", 429),
-      ("verify", 503), ("validate", 404), ("update", 200), ("update", 422), ("profile", 404),
+      ("verify", 503), ("validate", 404), ("profile", 404),
     ] as [(String, Int64)] {
       flow = try fixture.verify(number)
       let code = try fixture.code()
@@ -99,14 +100,35 @@ struct TruecallerCanaryTests {
   /// Lets the profile fail once more with the kept token, then forgets the account.
   private func keptToken(after endpoint: String, _ echo: JSONValue, _ number: String) throws {
     let accounts = try fixture.accounts()
-    // A verified number keeps its account, even if the update of the name or the profile fails.
-    #expect(accounts.count == (["update", "profile"].contains(endpoint) ? 1 : 0), "\(endpoint)")
+    // A verified number keeps its account, even if the profile cannot be read.
+    #expect(accounts.count == (endpoint == "profile" ? 1 : 0), "\(endpoint)")
     guard let account = accounts.first else { return }
     #expect(account["attributes"]?["profilePending"] == true, "\(account.text)")
     try fixture.spoil("profile", ["status": 404, "body": echo], times: 1)
     let end = search.record(try fixture.verify(number))
     #expect(end["status"] == "failed", "\(end.text)")
     search.record(try fixture.app.call("account.forget", ["account": account["id"] ?? .null]))
+  }
+
+  /// Verifies a number twice while the name is refused with a text that repeats what was typed.
+  private func refusedNames(_ people: [String]) throws {
+    for status: Int64 in [200, 422] {
+      let number = Self.numbers[0]
+      let flow = try fixture.verify(number)
+      let code = try fixture.code()
+      let fault: JSONValue = ["status": .integer(status), "body": echo(code, number)]
+      try fixture.spoil("update", fault, times: 1)
+      let end = try enter(code, to: flow)
+      #expect(end["status"] == "succeeded", "\(end.text)")
+      let problem = try #require(end["result"]?["nameProblem"])
+      search.expectNone(
+        of: people + [code], in: [("the problem with a name", Data(problem.text.utf8))],
+        "after a refused name")
+      let account = end["result"]?["account"] ?? .null
+      search.record(try fixture.app.call("account.forget", ["account": account]))
+      try fixture.sandbox.control("DELETE", "truecaller/verified")
+      try fixture.sandbox.control("DELETE", "faults")
+    }
   }
 
   /// Verifies a number by SMS, then again without; returns the access tokens.

@@ -31,7 +31,7 @@ struct TruecallerCodeTests {
       let told = try fixture.refusal(input, to: flow)
       #expect(told.0 == reason && (field == nil || told.1 == field), "\(input.text): \(told)")
     }
-    for last: JSONValue in [.null, 7, ["Rao"]] {
+    for last: JSONValue in [7, ["Rao"]] {
       fields["fields"] = ["firstName": "Asha", "lastName": last]
       let (reason, field) = try fixture.refusal(fields, to: flow)
       #expect(reason == "invalid_input", "\(last.text): \(reason ?? "none")")
@@ -40,6 +40,31 @@ struct TruecallerCodeTests {
     #expect(try fixture.flow(flow) == flow)
     #expect(try fixture.requests("verify") == 0)
     #expect(try fixture.enter(code, to: flow)["status"] == "succeeded")
+  }
+
+  @Test("a last name that is null is Truecaller TCError 18, a problem, and sends no request")
+  func nullName() throws {
+    let flow = try fixture.verify()
+    let code = try fixture.code()
+    var entry = TruecallerFixture.entry(code)
+    for fields: JSONValue in [
+      ["firstName": "Asha", "lastName": .null], ["firstName": "Asha"],
+      ["firstName": .null, "lastName": ""],
+    ] {
+      entry["fields"] = fields
+      let bad = try fixture.submit(entry, to: fixture.flow(flow))
+      #expect(bad.problem == ["invalid_name", "18"], "\(bad.text)")
+      #expect(bad["step"] == flow["step"])
+    }
+    #expect(try fixture.requests("verify") == 0)
+    #expect(try fixture.enter(code, to: fixture.flow(flow))["status"] == "succeeded")
+  }
+
+  @Test("Truecaller's server, not usherd, refuses a number of ten digits")
+  func anyNumber() throws {
+    let end = try fixture.app.finished(fixture.start("5876543210"))
+    #expect(end.failure == ["invalid_request", "14", "4001"], "\(end.text)")
+    #expect(try fixture.requests("create") == 1)
   }
 
   @Test(
@@ -107,7 +132,7 @@ struct TruecallerCodeTests {
       try fixture.daemon.usherctl(["credential", "delete", "truecaller-app-key"]).status == 0)
     let sent = try fixture.enter(fixture.code(), to: flow, waitMs: 0)
     let told = try fixture.moved(sent, "has a problem") { $0.problem[0] != nil }
-    #expect(told["state"] == "otpReceived" && told.problem == ["provider_unreachable", "9"])
+    #expect(told["state"] == "verifying" && told.problem == ["provider_unreachable", "9"])
     #expect(told["problem"]?["message"]?.stringValue?.contains("credential set") == true)
     #expect(try fixture.requests("verify") == 0)
     try fixture.daemon.setCredential("truecaller-app-key", TruecallerFixture.appKey)

@@ -38,7 +38,7 @@ struct TruecallerFlowsTableTests {
       ])
   }
 
-  @Test("verifyPhone is otpReceived while it checks a code, and otpInitiated after a wrong one")
+  @Test("verifyPhone is otpReceived only after a right code, and otpInitiated after a wrong one")
   func wrongCode() throws {
     let listener = try Listener(fixture.daemon)
     let flow = try fixture.verify()
@@ -51,8 +51,8 @@ struct TruecallerFlowsTableTests {
     #expect(end["status"] == "succeeded", "\(end.text)")
     #expect(
       try listener.states() == [
-        "creating", "otpInitiated", "otpReceived", "otpInitiated", "otpReceived", Self.complete,
-        "\(Self.complete) succeeded",
+        "creating", "otpInitiated", "verifying", "otpInitiated", "verifying", "otpReceived",
+        Self.complete, "\(Self.complete) succeeded",
       ])
   }
 
@@ -102,8 +102,8 @@ struct TruecallerFlowsTableTests {
     #expect(try fixture.enter(fixture.code(), to: again)["status"] == "succeeded")
     #expect(
       try listener.states() == [
-        "creating", "otpInitiated", "otpInitiated", "creating", "otpInitiated", "otpReceived",
-        Self.complete, "\(Self.complete) succeeded",
+        "creating", "otpInitiated", "otpInitiated", "creating", "otpInitiated", "verifying",
+        "otpReceived", Self.complete, "\(Self.complete) succeeded",
       ])
   }
 

@@ -14,14 +14,34 @@ struct TruecallerProfileTests {
     return try fixture.enter(fixture.code(), to: flow)
   }
 
+  /// Expects that the account has its token and no profile, as in each `verificationComplete`.
+  private func expectPending() throws {
+    let accounts = try fixture.app.call("account.list")["accounts"]?.arrayValue ?? []
+    #expect(accounts.count == 1 && accounts.first?["attributes"]?["profilePending"] == true)
+    #expect(accounts.first?["profile"] == nil)
+    let token = try fixture.app.call("token.get", ["provider": "truecaller"])
+    #expect(token["accessToken"]?.stringValue?.isEmpty == false)
+  }
+
   @Test(
-    "a profile of another number ends Truecaller verifyPhone with TCError 15 and adds no account")
+    "a profile of another number ends Truecaller verifyPhone with TCError 15; the token is kept")
   func otherNumber() throws {
     try fixture.set(["profileOtherNumber": true, "profileNumber": "number"])
     let end = try end()
     #expect(end.failure == ["provider_rejected", "15", nil], "\(end.text)")
-    #expect(end["result"] == .null)
-    #expect(try fixture.app.call("account.list")["accounts"] == [])
+    #expect(end["result"] == .null && end["state"] == "verificationComplete")
+    try expectPending()
+    try fixture.set(["profileOtherNumber": false])
+    #expect(try fixture.app.finished(fixture.verify())["status"] == "succeeded")
+  }
+
+  @Test("a name that Truecaller refuses does not undo a right code: the result names the problem")
+  func refusedName() throws {
+    try fixture.spoil("update", ["status": 422, "body": ["code": 4221]], times: 1)
+    let end = try end()
+    #expect(end["status"] == "succeeded", "\(end.text)")
+    #expect(end["result"]?["nameProblem"]?["provider"]?["code"] == "13")
+    #expect(end["result"]?["profile"]?["phoneNumber"] == "919876543210")
   }
 
   @Test(
@@ -53,8 +73,8 @@ struct TruecallerProfileTests {
     #expect(try fixture.app.finished(told)["status"] == "succeeded")
     #expect(
       try listener.states() == [
-        "creating", "otpInitiated", "otpReceived", "verificationComplete", "verificationComplete",
-        "verificationComplete succeeded",
+        "creating", "otpInitiated", "verifying", "otpReceived", "verificationComplete",
+        "verificationComplete", "verificationComplete succeeded",
       ])
     #expect(try fixture.requests("profile") == 2)
   }
@@ -68,7 +88,7 @@ struct TruecallerProfileTests {
     #expect(try end()["status"] == "succeeded")
     #expect(
       try listener.states() == [
-        "creating", "otpInitiated", "otpReceived", "verificationComplete",
+        "creating", "otpInitiated", "verifying", "otpReceived", "verificationComplete",
         "verificationComplete succeeded",
       ])
     #expect(try end("9876543211")["status"] == "succeeded")
@@ -79,12 +99,12 @@ struct TruecallerProfileTests {
   }
 
   @Test(
-    "a profile with a wrong signature ends Truecaller verifyPhone with TCError 15, adds no account")
+    "a wrong signature of a profile ends Truecaller verifyPhone with TCError 15; the token is kept")
   func wronglySigned() throws {
     try fixture.set(["profileSignature": "wrong"])
     let end = try end()
     #expect(end.failure == ["provider_rejected", "15", nil], "\(end.text)")
-    #expect(try fixture.app.call("account.list")["accounts"] == [])
+    try expectPending()
   }
 
   // MARK: Account and token

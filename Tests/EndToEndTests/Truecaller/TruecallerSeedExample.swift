@@ -11,11 +11,14 @@ import UsherKit
 //  5. The page ignores the results of `tokenTtl()` and `accessTokenForOTPVerification()`; here they
 //     are yielded to `news`. Both are optional.
 //  6. The page gives the delegate methods without a body; here each yields what it received.
-//  7. The SDK's delegate is an object of the main thread. Here a task of the SDK calls the
-//     delegate, so it is `Sendable`.
+//  7. The SDK's delegate is an object of the main thread. Here the delegate is `Sendable`; one of
+//     `@MainActor` would be called on the main actor.
 //  8. The Objective-C line beside each Swift line is left out, as are the Objective-C names of the
 //     states, such as `TCVerificationStateOTPInitiated`: Linux has no Objective-C. The lines have
 //     the same meaning; `didReceiveTrueProfile:` is `didReceive(_:)`.
+//
+// The page Truecaller of the daemon's documentation lists the differences to the SDK under
+// "Differences"; `Tests/SeedStatements/truecaller.tsv` has them by statement.
 
 /// An app written for Truecaller's SDK.
 final class TruecallerSeedExample: TCTrueSDKDelegate, TCTrueSDKViewDelegate {
@@ -23,7 +26,7 @@ final class TruecallerSeedExample: TCTrueSDKDelegate, TCTrueSDKViewDelegate {
   enum News: Sendable, Equatable {
     /// The app should ask for code and name; the code is valid for `tokenTtl` seconds.
     case codeSent(tokenTtl: Int?)
-    case codeHandedIn
+    case codeAccepted
     /// `verificationComplete` or `verifiedBefore`, with the access token for the partner's server.
     case verified(TCVerificationState, accessToken: String?)
     case received(TCTrueProfile)
@@ -56,7 +59,7 @@ extension TruecallerSeedExample {
     case TCVerificationState.otpInitiated:
       told.yield(.codeSent(tokenTtl: TCTrueSDK.sharedManager().tokenTtl()))
     case TCVerificationState.otpReceived:
-      told.yield(.codeHandedIn)
+      told.yield(.codeAccepted)
     case TCVerificationState.verificationComplete, TCVerificationState.verifiedBefore:
       let accessToken = TCTrueSDK.sharedManager().accessTokenForOTPVerification()
       told.yield(.verified(verificationState, accessToken: accessToken))

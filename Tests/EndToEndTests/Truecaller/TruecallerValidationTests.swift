@@ -30,7 +30,7 @@ struct TruecallerValidationTests {
     #expect(log.first { $0["endpoint"] == "truecaller.validate" }?["method"] == .string(method))
     #expect(
       try listener.states() == [
-        "creating", "otpInitiated", "otpReceived", "verificationComplete",
+        "creating", "otpInitiated", "verifying", "otpReceived", "verificationComplete",
         "verificationComplete succeeded",
       ])
     let token = try #require(

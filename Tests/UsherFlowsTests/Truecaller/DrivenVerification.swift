@@ -31,6 +31,8 @@ struct DrivenVerification: AnsweredMachine {
   private(set) var last: Answer<TruecallerCall>
   /// Whether a request of the flow to store its account is confirmed at once.
   var keeps = true
+  /// The accounts that the flow has asked the daemon to store.
+  private(set) var stored: [AccountGrant] = []
 
   init(
     _ number: String = "9876543210", _ country: String = "IN",
@@ -54,6 +56,7 @@ struct DrivenVerification: AnsweredMachine {
   ) -> Answer<TruecallerCall> {
     var moment = UsherFlowsTests.moment(time)
     last = flow.receive(event, at: &moment)
+    if let kept { stored.append(kept) }
     if keeps, kept != nil {
       last = flow.receive(.answered(.stored(AccountID("acc_1"))), at: &moment)
     }
@@ -100,7 +103,8 @@ struct DrivenVerification: AnsweredMachine {
     receive(Self.code())
   }
 
-  /// Advances to the call after a correct code.
+  /// Advances to the call after a correct code. The account is stored on the way, unless the
+  /// settings require that the token is validated first.
   mutating func toToken() {
     toVerify()
     answered(["accessToken": "otp-access-secret"])
@@ -125,7 +129,7 @@ struct DrivenVerification: AnsweredMachine {
     if case .enterCode(let step) = flow.view.step { step } else { nil }
   }
 
-  /// The account that the last answer asks the daemon to keep before the flow ends.
+  /// The account that the last answer asks the daemon to store before the flow ends.
   var kept: AccountGrant? {
     guard case .proceed(let effects) = last else { return nil }
     return effects.compactMap { if case .store(let grant) = $0 { grant } else { nil } }.first

@@ -7,7 +7,8 @@ import UsherCore
 
 @testable import UsherFlows
 
-/// The account is kept if a call fails after the number was verified.
+/// The account is stored with its token before the flow says that the number is verified, and stays
+/// if a call fails after that.
 @Suite("Accounts that verifyPhone keeps although the profile fails")
 struct KeptTokenTests {
   private func standing(at stage: Phase) throws -> DrivenVerification {
@@ -16,28 +17,55 @@ struct KeptTokenTests {
     return driven
   }
 
-  /// Expects that the account is kept, and that the flow then fails with the TCError `code`.
+  /// Expects that the account was stored before the flow failed with the TCError `code`.
   private func expectKept(_ driven: DrivenVerification, _ code: String, _ comment: Comment) throws {
-    var driven = driven
-    #expect(driven.failure == nil, comment)
-    let grant = try #require(driven.kept, comment)
+    #expect(driven.failure?.provider?.code == code, comment)
+    #expect(driven.state == "verificationComplete", comment)
+    #expect(driven.stored.count == 1, comment)
+    let grant = try #require(driven.stored.first, comment)
     #expect(grant.subject == "+919876543210" && grant.label == "+91 ••• 210", comment)
     #expect(grant.tokens?.accessToken.unsealed() == otpToken, comment)
-    #expect(grant.profile == nil, comment)
-    #expect(driven.state == "verificationComplete", comment)
-    // The daemon may crash before it reports the kept account.
-    try driven.restart()
-    #expect(driven.kept == grant, comment)
-    driven.receive(.answered(.stored(AccountID("acc_1"))))
-    #expect(driven.failure?.provider?.code == code, comment)
+    #expect(grant.profile == nil && grant.isPartial, comment)
+    #expect(
+      grant.attributes == ["countryCode": "IN", "verifiedBefore": false, "profilePending": true],
+      comment)
   }
 
-  @Test("an unreadable or refused profile keeps the account, then fails Truecaller verifyPhone")
+  @Test("Truecaller verifyPhone is verified only after the account is stored, also after a restart")
+  func order() throws {
+    var driven = try standing(at: .store)
+    #expect(driven.state == "otpReceived")
+    let kept = try #require(driven.kept)
+    #expect(driven.last == .proceed([.store(kept)]))
+    try driven.restart()
+    #expect(driven.last == .proceed([.store(kept)]) && driven.state == "otpReceived")
+    driven.receive(.answered(.stored(AccountID("acc_1"))))
+    #expect(driven.state == "verificationComplete" && driven.calls.first?.name == "profile_update")
+    #expect(driven.receive(.answered(.stored(AccountID("acc_1")))) == .ignore)
+  }
+
+  @Test("Truecaller verifyPhone stores the account together with the state verifiedBefore")
+  func verifiedBefore() throws {
+    var driven = try DrivenVerification()
+    driven.keeps = false
+    driven.answered(["accessToken": "otp-access-secret", "status": 1])
+    #expect(driven.state == "verifiedBefore")
+    #expect(driven.kept?.tokens?.accessToken.unsealed() == otpToken)
+    #expect(driven.kept?.attributes["verifiedBefore"] == true)
+    driven.receive(.answered(.stored(AccountID("acc_1"))))
+    driven.answered(["code": 8], status: 404)
+    #expect(driven.failure?.provider?.code == "10" && driven.state == "verifiedBefore")
+  }
+
+  @Test(
+    "an unreadable, refused or foreign profile fails Truecaller verifyPhone, and the account stays")
   func profile() throws {
     for (outcome, code) in [
       (.reply(reply(["code": 8], status: 404)), "10"), (.reply(reply(["code": 8])), "10"),
       (.reply(reply(["code": 8], status: 403)), "11"), (.reply(reply(text: "<html>")), "13"),
-      (.unreadable(message: "too long"), "13"),
+      (.reply(reply(["code": 4011], status: 401)), "11"), (.unreadable(message: "too long"), "13"),
+      (.reply(reply(["phoneNumber": "919876543211"])), "15"),
+      (.reply(reply(["payload": "eA==", "signature": ""])), "15"),
     ] as [(CallOutcome, String)] {
       var driven = try standing(at: .profile)
       driven.answered(outcome)
@@ -45,63 +73,43 @@ struct KeptTokenTests {
     }
   }
 
-  @Test("a refused name keeps the account, then fails Truecaller verifyPhone")
-  func name() throws {
-    for (outcome, code) in [
-      (.reply(reply(["code": 4221], status: 422)), "13"), (.reply(reply(["code": 4221])), "13"),
-      (.reply(reply(text: "{\"code\":4221")), "10"),
-    ] as [(CallOutcome, String)] {
-      var driven = try standing(at: .update)
-      driven.answered(outcome)
-      try expectKept(driven, code, "\(outcome)")
-    }
-  }
-
-  @Test(
-    "Truecaller verifyPhone keeps the account even if the provider is unreachable",
-    arguments: [Phase.update, .profile])
-  func away(stage: Phase) throws {
-    var driven = try standing(at: stage)
+  @Test("an unreachable profile fails Truecaller verifyPhone, and the account stays")
+  func away() throws {
+    var driven = try standing(at: .profile)
     for _ in 0..<5 {
       driven.answered(.unreachable(message: "gone", sent: true))
       driven.receive(.woken)
     }
     driven.answered(.unreachable(message: "gone", sent: true))
-    try expectKept(driven, "9", "\(stage)")
+    try expectKept(driven, "9", "unreachable")
   }
 
-  @Test("a signature that cannot be checked keeps the account, then fails Truecaller verifyPhone")
-  func keyless() throws {
-    var driven = try standing(at: .profile)
+  @Test("a signature that is wrong or cannot be checked fails verifyPhone, and the account stays")
+  func signature() throws {
     let payload = Data(DrivenVerification.profile.encoded()).base64EncodedString()
-    driven.answered(["payload": .string(payload), "signature": "AA=="])
-    driven.receive(.idTokenVerified(.keyless(message: "no key")))
-    try expectKept(driven, "10", "keyless")
-  }
-
-  @Test(
-    "a verifyPhone that is abandoned before its profile keeps the account, and only once",
-    arguments: [Phase.update, .profile])
-  func abandoned(stage: Phase) throws {
-    var driven = try standing(at: stage)
-    for isPaused in [false, true] {
-      if isPaused { driven.answered(.unreachable(message: "gone", sent: true)) }
-      let kept = try #require(driven.flow.grantIfAbandoned)
-      let grant = try #require(kept.grant)
-      #expect(grant.subject == "+919876543210")
-      #expect(grant.tokens?.accessToken.unsealed() == otpToken)
-      #expect(grant.attributes["profilePending"] == true && grant.isPartial)
-      #expect(kept.message.contains("without another code"))
+    for (verdict, code) in [
+      (.keyless(message: "no key"), "10"), (.refused(message: "wrong"), "15"),
+    ] as [(IDTokenVerdict, String)] {
+      var driven = try standing(at: .profile)
+      driven.answered(["payload": .string(payload), "signature": "AA=="])
+      driven.receive(.idTokenVerified(verdict))
+      try expectKept(driven, code, "\(code)")
     }
-    driven.receive(.woken)
-    driven.answered(["code": 8], status: 404)
-    #expect(driven.kept != nil && driven.flow.grantIfAbandoned == nil)
   }
 
-  @Test("a Truecaller verifyPhone that is abandoned before its token is validated keeps no account")
+  @Test("Truecaller verifyPhone stores no account while nothing shows that the token is valid")
   func abandonedEarly() throws {
     for stage in [Phase.create, .verify, .validate] {
-      #expect(try standing(at: stage).flow.grantIfAbandoned == nil)
+      let driven = try standing(at: stage)
+      #expect(driven.stored.isEmpty && driven.flow.grantIfAbandoned == nil)
+      #expect(!["verificationComplete", "verifiedBefore"].contains(driven.state))
+    }
+    for (body, status) in [(["code": 404], 404), (["phoneNumber": "919876543211"], 200)]
+      as [(JSONValue, Int)]
+    {
+      var driven = try Phase.validate.driven()
+      driven.answered(body, status: status)
+      #expect(driven.failure != nil && driven.stored.isEmpty && driven.state == "otpReceived")
     }
   }
 
@@ -115,24 +123,8 @@ struct KeptTokenTests {
     #expect(!driven.flow.isOutcomeUnknown)
     driven.receive(.woken)
     #expect(driven.flow.isOutcomeUnknown)
-    for stage in Phase.allCases where stage != .create {
+    for stage in Phase.allCases where stage != .create && stage != .store {
       #expect(try !standing(at: stage).flow.isOutcomeUnknown)
-    }
-  }
-
-  @Test("Truecaller verifyPhone keeps no token that is not valid or is of another number")
-  func dropped() throws {
-    var validated = try standing(at: .validate)
-    validated.answered(["code": 404], status: 404)
-    var refused = try standing(at: .profile)
-    refused.answered(["code": 4011], status: 401)
-    var other = try standing(at: .profile)
-    other.answered(["phoneNumber": "919876543211"])
-    var forged = try standing(at: .profile)
-    forged.answered(["payload": "eA==", "signature": "AA=="])
-    forged.receive(.idTokenVerified(.refused(message: "wrong")))
-    for driven in [validated, refused, other, forged] {
-      #expect(driven.failure != nil && driven.kept == nil)
     }
   }
 
@@ -200,11 +192,17 @@ struct PendingProfileTests {
     }
   }
 
-  @Test("a pending profile of another number fails Truecaller verifyPhone with TCError 15")
+  @Test("Truecaller verifyPhone asks for a code if the kept token's profile is not of the number")
   func other() throws {
-    var driven = try begun()
-    driven.answered(["phoneNumber": "919876543211"])
-    #expect(driven.failure?.provider?.code == "15")
+    var foreign = try begun()
+    foreign.answered(["phoneNumber": "919876543211"])
+    var forged = try begun()
+    forged.answered(["payload": "eA==", "signature": "AA=="])
+    forged.receive(.idTokenVerified(.refused(message: "wrong")))
+    for driven in [foreign, forged] {
+      #expect(driven.calls == [.create(try phone(), installation: installation)])
+      #expect(driven.state == "creating")
+    }
   }
 
   @Test("a pending Truecaller profile is read only for its own number and while it is pending")

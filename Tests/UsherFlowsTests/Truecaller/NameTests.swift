@@ -1,3 +1,4 @@
+import JSONRPC
 import Testing
 import UsherAPI
 import UsherCore
@@ -35,7 +36,7 @@ struct NameTests {
     let view = driven.flow.view
     driven.receive(DrivenVerification.code(first: first, last: last))
     guard !isFit else {
-      #expect(driven.state == "otpReceived")
+      #expect(driven.state == "verifying")
       #expect(driven.problem == nil)
       return
     }
@@ -43,6 +44,26 @@ struct NameTests {
     #expect(driven.flow.view.step == view.step)
     #expect(driven.problem?.reason == "invalid_name")
     #expect(driven.problem?.provider?.code == "18")
+  }
+
+  @Test("a last name that is null is Truecaller TCError 18 and makes no call; an empty one is fine")
+  func nullLastName() throws {
+    var driven = try DrivenVerification()
+    driven.toCode()
+    let cases: [(last: JSONValue, problem: String?)] = [
+      (.null, "the last name is missing; it may be empty"), ("", nil),
+    ]
+    for (last, problem) in cases {
+      let input = try FlowInput([
+        "type": "enterCode", "code": "123456",
+        "fields": ["firstName": "Asha", "lastName": last],
+      ])
+      driven.receive(.input(input))
+      #expect(driven.problem?.message == problem)
+      #expect(driven.problem?.provider?.code == (problem == nil ? nil : "18"))
+      #expect(driven.state == (problem == nil ? "verifying" : "otpInitiated"))
+      #expect(driven.calls.isEmpty == (problem != nil))
+    }
   }
 
   @Test("Truecaller verifyPhone's problem with a name says what is wrong, without the name")

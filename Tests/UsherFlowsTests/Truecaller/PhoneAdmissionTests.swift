@@ -30,10 +30,10 @@ struct PhoneAdmissionTests {
   func validatedBefore() throws {
     var driven = try DrivenVerification(provider: truecaller { $0.validation = .sdk28 })
     driven.answered(["accessToken": "otp-access-secret", "status": 1])
-    #expect(driven.state == "verifiedBefore")
+    #expect(driven.state == "creating" && driven.stored.isEmpty)
     #expect(driven.last == .proceed([.call(.validate(accessToken: otpToken))]))
     driven.answered(["phoneNumber": "919876543210"])
-    #expect(driven.state == "verifiedBefore")
+    #expect(driven.state == "verifiedBefore" && driven.stored.count == 1)
     #expect(driven.calls.first?.name == "profile")
   }
 
@@ -72,7 +72,9 @@ struct PhoneAdmissionTests {
         if isNew || answer != [:] { driven.answered(answer) }
       }
       if driven.flow.view != views.last { views.append(driven.flow.view) }
-      let expected = isNew ? ["otpReceived", "verificationComplete"] : ["verifiedBefore"]
+      let expected =
+        isNew
+        ? ["verifying", "otpReceived", "verificationComplete"] : ["creating", "verifiedBefore"]
       #expect(views.map(\.state) == expected)
       driven.receive(.idTokenVerified(.genuine(payload: [])))
       #expect(driven.completion != nil)

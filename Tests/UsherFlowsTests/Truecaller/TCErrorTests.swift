@@ -41,7 +41,10 @@ struct TCErrorTests {
     case 10: return try brought(by: [:], at: .create)
     case 11: return try refused(.profile, 401, 4011)
     case 12: return try refused(.create, 401, 4010)
-    case 13: return try refused(.update, 422, 4221)
+    case 13:
+      var driven = try Phase.profile.driven()
+      driven.answered(.reply(reply(text: "<html>")))
+      return driven.failure?.provider
     case 14: return try begun("987654321")
     case 15: return try brought(by: ["phoneNumber": "919876543211"], at: .profile)
     case 18:

@@ -66,7 +66,7 @@ struct TruecallerTrapTests {
   @Test("Truecaller's list of European countries has 44 codes with a numbering plan (trap 2)")
   func list() {
     let settings = Provider<TruecallerSettings>(truecaller())!.settings
-    let europe = PhoneNumberingPlan.all.keys.filter {
+    let europe = PhoneNumberingPlan.callingCodes.keys.filter {
       settings.profileBase(of: $0) == settings.profileBaseURLEU
     }
     #expect(europe.count == 44)

@@ -59,12 +59,13 @@ struct TruecallerContractTests {
 
     driven.receive(DrivenVerification.code(first: "Asha-secret"))
     let verify = try #require(driven.calls.first)
-    add("otpReceived", driven, busy + [early, .woken])
+    add("verifying", driven, busy + [early, .woken])
     driven.answered(Self.gone)
     let late = Event.called(verify, .reply(reply(["accessToken": "otp-access-secret"])))
     add("check paused", driven, busy + [early, late])
     driven.receive(.woken)
     driven.receive(late)
+    driven.keeps = false
     try addProfile(&driven, stale: [early, late])
     try check()
   }
@@ -78,6 +79,10 @@ struct TruecallerContractTests {
       add("\(name) paused", driven, busy + stale + [.called(call, .reply(reply([:])))])
       driven.receive(.woken)
       if name != "reading" { driven.answered(["phoneNumber": 919_876_543_210]) }
+      if name == "validating" {
+        add("storing", driven, busy + stale + [.woken])
+        driven.receive(.answered(.stored(AccountID("acc_1"))))
+      }
     }
     let payload = Data(DrivenVerification.profile.encoded()).base64EncodedString()
     driven.answered(["payload": .string(payload), "signature": "AA=="])
@@ -87,10 +92,9 @@ struct TruecallerContractTests {
 
   @Test("Truecaller verifyPhone keeps the flow contract in the states that end it early")
   mutating func ends() throws {
-    var failing = try Phase.profile.driven()
-    failing.keeps = false
-    failing.answered(["code": 8], status: 404)
-    add("keeping", failing, busy + [early, .woken])
+    var refused = try Phase.update.driven()
+    refused.answered(["code": 8], status: 422)
+    add("reading after a refused name", refused, busy + [early, .woken])
 
     var before = try DrivenVerification()
     before.answered(["accessToken": "otp-access-secret", "status": 1])
@@ -107,7 +111,50 @@ struct TruecallerContractTests {
 
   private func check() throws {
     #expect(checkProviderContract(flows, secrets: secrets, at: moment()) == [])
-    try checkStoredForms(flows)
+    try checkStoredForms(flows, variant: "-2")
+  }
+
+  /// The forms of the versions that stored the account only at the end of a flow.
+  private static let oldForms: [String: String] = [
+    "creating": "creating", "creation paused": "creating", "otpInitiated": "otpInitiated",
+    "a bad name": "otpInitiated", "otpReceived": "verifying", "check paused": "verifying",
+    "validating": "otpReceived", "validating paused": "otpReceived",
+    "updating": "verificationComplete", "updating paused": "verificationComplete",
+    "reading": "verificationComplete", "reading paused": "verificationComplete",
+    "checking": "verificationComplete", "keeping": "verificationComplete",
+    "verifiedBefore": "verifiedBefore", "refused": "creating",
+  ]
+
+  @Test("a Truecaller verifyPhone that an earlier version stored goes on, and stores its account")
+  func earlierForms() throws {
+    let forms: [String: VerifyPhone] = try storedForms()
+    #expect(forms.mapValues(\.view.state) == Self.oldForms)
+    let unstored = ["updating", "reading", "checking", "verifiedBefore"]
+    for (name, form) in forms where unstored.contains(String(name.prefix { $0 != " " })) {
+      var flow = form
+      var moment = moment()
+      guard case .proceed(let effects) = flow.receive(.resumed, at: &moment),
+        case .store(let grant)? = effects.first, effects.count == 1
+      else {
+        Issue.record("\(name) does not store its account")
+        continue
+      }
+      #expect(grant.tokens?.accessToken.unsealed() == otpToken, "\(name)")
+      let next = flow.receive(.answered(.stored(AccountID("acc_1"))), at: &moment)
+      guard case .proceed(let calls) = next, case .call(let call)? = calls.first else {
+        Issue.record("\(name) does not go on")
+        continue
+      }
+      #expect(call.name == (name == "verifiedBefore" ? "profile" : "profile_update"), "\(name)")
+    }
+    var keeping = try #require(forms["keeping"])
+    var moment = moment()
+    guard case .proceed(let effects) = keeping.receive(.resumed, at: &moment),
+      case .store? = effects.first
+    else { return #expect(Bool(false), "the account is not stored") }
+    guard case .fail = keeping.receive(.answered(.stored(AccountID("acc_1"))), at: &moment) else {
+      return #expect(Bool(false), "the flow does not fail")
+    }
   }
 
   @Test("Truecaller verifyPhone names the parameter that is missing, mistyped or unknown")

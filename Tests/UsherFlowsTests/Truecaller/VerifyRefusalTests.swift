@@ -9,9 +9,11 @@ private func refusal(_ code: JSONValue = 4000, _ message: String = "no such thin
   ["code": code, "message": .string(message)]
 }
 
-/// The calls of `verifyPhone`.
+/// The calls of `verifyPhone`, and the storing of the account.
 enum Phase: CaseIterable {
-  case create, verify, validate, update, profile
+  case create, verify, validate, store, update, profile
+
+  static let calls = allCases.filter { $0 != .store }
 
   func driven(_ validation: TokenValidation = .sdk28) throws -> DrivenVerification {
     var driven = try DrivenVerification(
@@ -19,6 +21,9 @@ enum Phase: CaseIterable {
     switch self {
     case .create: break
     case .verify: driven.toVerify()
+    case .store:
+      driven.keeps = false
+      driven.toToken()
     case .validate, .update: driven.toToken()
     case .profile: driven.toProfile()
     }
@@ -40,10 +45,8 @@ struct VerifyRefusalTests {
       (.verify, 403, 4010, .providerRejected, 12), (.verify, 429, 4293, .attemptsExhausted, 10),
       (.validate, 401, 4010, .providerRejected, 12), (.validate, 400, 9, .providerRejected, 10),
       (.validate, 404, 404, .providerRejected, 12), (.validate, 404, 1404, .providerRejected, 11),
-      (.validate, 404, 7, .providerRejected, 10), (.update, 401, 4011, .providerRejected, 11),
-      (.update, 403, 4011, .providerRejected, 11), (.update, 422, 4221, .providerRejected, 13),
-      (.update, 400, 4000, .providerRejected, 13), (.update, 200, 4221, .providerRejected, 13),
-      (.profile, 401, 4011, .providerRejected, 11), (.profile, 404, 8, .providerRejected, 10),
+      (.validate, 404, 7, .providerRejected, 10), (.profile, 401, 4011, .providerRejected, 11),
+      (.profile, 404, 8, .providerRejected, 10),
       (.profile, 200, 8, .providerRejected, 10),
     ] as [(Phase, Int, Int64, Failure.Reason, Int)])
   func failures(
@@ -78,7 +81,7 @@ struct VerifyRefusalTests {
           provider: ProviderErrorCode(
             name: phones, code: "10", error: String(code), message: "wrong otp")))
     driven.receive(DrivenVerification.code())
-    #expect(driven.state == "otpReceived")
+    #expect(driven.state == "verifying")
   }
 
   @Test("the server counts the wrong codes, and its HTTP 429 ends Truecaller verifyPhone")
@@ -116,11 +119,11 @@ struct VerifyRefusalTests {
     #expect(driven.step?.expiresAt == now + .seconds(90))
   }
 
-  @Test("a reached Truecaller limit is a retryable failure; a refused app, token or name is not")
+  @Test("a reached Truecaller limit is a retryable failure; a refused app or token is not")
   func retryable() throws {
     for (stage, status, code, isRetryable) in [
       (.create, 429, 4291, true), (.verify, 429, 4293, true), (.create, 400, 4001, true),
-      (.create, 401, 4010, false), (.validate, 404, 1404, false), (.update, 422, 4221, false),
+      (.create, 401, 4010, false), (.validate, 404, 1404, false), (.profile, 401, 4011, false),
     ] as [(Phase, Int, Int64, Bool)] {
       var driven = try stage.driven()
       driven.answered(refusal(.integer(code)), status: status)
@@ -158,7 +161,7 @@ struct VerifyRefusalTests {
 
   @Test(
     "an unreadable reply is a protocol error, with TCError 13 for a profile and 10 otherwise",
-    arguments: [(.create, 10), (.verify, 10), (.validate, 10), (.update, 10), (.profile, 13)]
+    arguments: [(.create, 10), (.verify, 10), (.validate, 10), (.profile, 13)]
       as [(Phase, Int)])
   func unreadable(stage: Phase, error: Int) throws {
     let outcomes: [CallOutcome] = [
@@ -186,7 +189,7 @@ struct VerifyRefusalTests {
       "code": code, "method": "sms", "verificationToken": "v", "status": 1, "accessToken": "t",
       "phoneNumber": "919876543210",
     ]
-    for stage in Phase.allCases {
+    for stage in Phase.calls where stage != .update {
       for generation in [TokenValidation.legacy, .sdk28] {
         var driven = try stage.driven(generation)
         driven.answered(yes)
@@ -208,7 +211,7 @@ struct VerifyRefusalTests {
 struct VerifyTroubleTests {
   @Test(
     "an unreachable call is retried five times with growing pauses, then verifyPhone fails",
-    arguments: [Phase.create, .validate, .update, .profile])
+    arguments: [Phase.create, .validate, .profile])
   func pauses(stage: Phase) throws {
     // A create call is repeated only if it was not sent: a second one would send another SMS.
     let gone = CallOutcome.unreachable(message: "gone", sent: stage != .create)
@@ -294,7 +297,7 @@ struct VerifyTroubleTests {
     for seconds in [1, 2, 4, 8, 16] {
       driven.receive(.called(call, .unreachable(message: "gone", sent: false)))
       #expect(driven.last == .proceed([.wake(after: .seconds(seconds))]))
-      #expect(driven.state == "otpReceived")
+      #expect(driven.state == "verifying")
       #expect(driven.problem?.provider?.code == "9")
       #expect(driven.receive(.woken) == .proceed([.call(call)]))
     }
