@@ -33,7 +33,7 @@ func checkStoredForms<Machine: FlowMachine>(
   }
   let decoder = JSONDecoder()
   decoder.userInfo[.sealedStorage] = true
-  // Some states have a newer form under another name; the earlier one must be readable all the same.
+  // Some states have a newer form under another name; the earlier one must still be readable.
   for (state, form) in forms {
     let read = try? decoder.decode(Machine.self, from: Data(form.utf8))
     #expect(

@@ -201,7 +201,8 @@ extension FlowEngine {
       return await compensate(for: event, flow)
     }
     // The flow may have got a later deadline after the event of the earlier one was posted.
-    if case .expired = event, flow.watchedUntil != nil, before.expiresAt > dependencies.clock.now() {
+    if case .expired = event, flow.watchedUntil != nil, before.expiresAt > dependencies.clock.now()
+    {
       return
     }
     guard let decision = decide(event, machine, before) else { return }

@@ -154,8 +154,9 @@ struct SCAProcess: RetryingMachine, Codable, Sendable, Equatable {
     /// The event is verified. The value is Paysafe's reason for that status, if it states one.
     case verified(reason: String?)
     /// The customer has answered, but the server has no call for the event's status: only the
-    /// wallet operation, repeated, tells whether the event is verified. If it is not, or if the flow
-    /// does not make the operation, the process continues with ``SCAProcess/unconfirmed(_:)``.
+    /// wallet operation, repeated, tells whether the event is verified. If it is not, or if the
+    /// flow does not make the operation, the process continues with
+    /// ``SCAProcess/unconfirmed(_:)``.
     case answered
   }
 
