@@ -1,3 +1,4 @@
+import Dispatch
 import Testing
 
 @testable import UsherKit
@@ -51,21 +52,30 @@ extension BSAKitTests {
       let daemon = BSADaemon(replies: [
         "registration.checkUserKey": [.reply(#"{"available":true}"#)]
       ])
-      try await daemon.run { _ in await self.disposed(daemon) }
+      try await daemon.run { _ in
+        for call in await self.disposed() { await call.value }
+      }
       #expect(events == [])
     }
 
-    private func disposed(_ daemon: BSADaemon) async {
+    /// Disposes of a call after its answer has arrived, while its callback waits for the actor.
+    ///
+    /// - Returns: The call's task.
+    private func disposed() -> [Task<Void, Never>] {
+      let answered = DispatchSemaphore(value: 0)
+      // It has no actor, so it runs while this function occupies the main actor.
+      let log: @Sendable (String) -> Void = { line in
+        if line.hasSuffix("was answered") { answered.signal() }
+      }
       let bag = BSA.DisposeBag()
       BSA.APICaller.checkUserKeyAvailable(
         userKey: "user1", onUserKeyAvailable: { self.events.append("free") },
-        onUserKeyNotAvailable: {}, onFailed: { _, _ in }, onError: { _ in },
+        onUserKeyNotAvailable: {}, onFailed: { _, _ in }, onError: { _ in }, onTotalLog: log,
         onCompleted: { self.events.append("completed") }, disposeBag: bag)
       let calls = bag.calls
-      var methods = daemon.methodsHeard.makeAsyncIterator()
-      while let heard = await methods.next(), heard != "registration.checkUserKey" {}
+      #expect(answered.wait(timeout: .now() + .seconds(10)) == .success)
       bag.dispose()
-      for call in calls { await call.value }
+      return calls
     }
   }
 }
