@@ -17,16 +17,21 @@ package struct BSASettings: SettingsSection {
   package var osVersion = "Linux"
   /// The number of digits of a code that is sent by mail or SMS.
   package var otpDigits = 6
-  /// The number of seconds for which a code that is sent by mail or SMS is valid.
-  package var otpSeconds = 180
-  /// The number of seconds until another code can be requested.
-  package var resendSeconds = 30
+  /// The number of seconds after which the daemon refuses a code that was sent by mail or SMS; nil
+  /// leaves that to BSA.
+  package var otpSeconds: Int?
+  /// The number of seconds until the daemon sends another code; nil leaves that to BSA.
+  package var resendSeconds: Int?
+  /// The maximum number of codes that one verification sends; nil leaves that to BSA.
+  package var maxCodes: Int?
+  /// The number of wrong codes with which a verification ends; nil leaves that to BSA.
+  package var maxWrongCodes: Int?
   /// The number of seconds for which a local authentication is valid for a sign-up.
   package var localAuthSeconds = 300
   /// Whether users can register without local authentication.
-  package var allowNoLocalAuth = false
+  package var allowNoLocalAuth = true
   /// Whether callers may check if a user is registered at the provider.
-  package var registrationChecks = false
+  package var registrationChecks = true
   /// The number of seconds between two polls for a waiting sign-in.
   package var pollSeconds = 2
   package var totp = TOTPSettings()
@@ -55,8 +60,10 @@ package struct BSASettings: SettingsSection {
     table.setting(&deviceManufacturer, "device_manufacturer", violation: Self.line)
     table.setting(&osVersion, "os_version", violation: Self.line)
     table.setting(&otpDigits, "otp_digits", 4...10)
-    table.setting(&otpSeconds, "otp_seconds", 30...3600)
-    table.setting(&resendSeconds, "resend_seconds", 1...3600)
+    table.limit(&otpSeconds, "otp_seconds", 30...3600)
+    table.limit(&resendSeconds, "resend_seconds", 1...3600)
+    table.limit(&maxCodes, "max_codes", 1...100)
+    table.limit(&maxWrongCodes, "max_wrong_codes", 1...100)
     table.setting(&localAuthSeconds, "local_auth_seconds", 10...3600)
     table.setting(&allowNoLocalAuth, "allow_no_local_auth")
     table.setting(&registrationChecks, "registration_checks")
@@ -133,6 +140,16 @@ package struct BSAPaths: SettingsSection {
     table.setting(&authComplete, "auth_complete", violation: \.plainViolation)
     table.setting(&otpGenerate, "otp_generate", violation: \.plainViolation)
     table.setting(&otp, "otp") { $0.violation(placeholder: "code", isNeeded: true) }
+  }
+}
+
+extension SettingsTable {
+  /// Binds a number that must be within a range; nil if the file does not contain it.
+  fileprivate func limit(_ value: inout Int?, _ key: String, _ range: ClosedRange<Int>) {
+    setting(&value, key) { number in
+      range.contains(number)
+        ? nil : "must be between \(range.lowerBound) and \(range.upperBound), is \(number)"
+    }
   }
 }
 

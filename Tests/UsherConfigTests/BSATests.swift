@@ -19,6 +19,14 @@ struct BSATests {
     #expect(settings.baseURL.host == "api.fnsbsa.com")
   }
 
+  @Test("a bsa provider limits nobody by default, and answers registration checks")
+  func open() throws {
+    let settings = try bsa(load(members))
+    #expect([settings.otpSeconds, settings.resendSeconds] == [nil, nil])
+    #expect([settings.maxCodes, settings.maxWrongCodes] == [nil, nil])
+    #expect(settings.allowNoLocalAuth && settings.registrationChecks)
+  }
+
   @Test("every optional setting of a bsa provider is read")
   func most() throws {
     let settings = try bsa(
@@ -33,9 +41,11 @@ struct BSATests {
           otp_digits = 8
           otp_seconds = 60
           resend_seconds = 5
+          max_codes = 3
+          max_wrong_codes = 4
           local_auth_seconds = 30
-          allow_no_local_auth = true
-          registration_checks = true
+          allow_no_local_auth = false
+          registration_checks = false
           poll_seconds = 1
           totp = { digits = 8, period_seconds = 30, algorithm = "SHA256", single_use = true }
           paths = { users = "/members", otp = "https://numbers.example/{code}" }
@@ -51,8 +61,9 @@ struct BSATests {
     #expect(settings.otpDigits == 8)
     #expect([settings.otpSeconds, settings.resendSeconds] == [60, 5])
     #expect([settings.localAuthSeconds, settings.pollSeconds] == [30, 1])
-    #expect(settings.allowNoLocalAuth)
-    #expect(settings.registrationChecks)
+    #expect([settings.maxCodes, settings.maxWrongCodes] == [3, 4])
+    #expect(!settings.allowNoLocalAuth)
+    #expect(!settings.registrationChecks)
     #expect([settings.totp.digits, settings.totp.periodSeconds] == [8, 30])
     #expect(settings.totp.algorithm == .sha256)
     #expect(settings.totp.singleUse)
@@ -101,6 +112,8 @@ struct BSATests {
       ("otp_seconds = 3601", false),
       ("resend_seconds = 0", false), ("resend_seconds = 1", true),
       ("resend_seconds = 3600", true), ("resend_seconds = 3601", false),
+      ("max_codes = 0", false), ("max_codes = 1", true), ("max_codes = 101", false),
+      ("max_wrong_codes = 0", false), ("max_wrong_codes = 100", true),
       ("local_auth_seconds = 9", false), ("local_auth_seconds = 10", true),
       ("local_auth_seconds = 3600", true), ("local_auth_seconds = 3601", false),
       ("allow_no_local_auth = 1", false), ("registration_checks = \"yes\"", false),

@@ -3,8 +3,8 @@ public import UsherCore
 
 /// Returns whether an e-mail address or a phone number is registered at a provider of type `bsa`.
 ///
-/// The reply reveals who is registered, so the call fails with `permission_denied` unless the
-/// provider's configuration has `registration_checks = true`, and with `rate_limited` beyond
+/// The reply reveals who is registered, so the call fails with `permission_denied` if the
+/// provider's configuration has `registration_checks = false`, and with `rate_limited` beyond
 /// `limits.registration_checks_per_minute`. Calls of `registration.checkUserKey` by the same user
 /// count towards the same limit.
 public struct RegistrationCheckDuplicate: Method, Equatable {
@@ -15,8 +15,8 @@ public struct RegistrationCheckDuplicate: Method, Equatable {
   public static let summary =
     "Returns whether an e-mail address or a phone number is registered at a provider of type `bsa`."
   public static let discussion = """
-    The reply reveals who is a member. So the call fails with `permission_denied` unless the \
-    provider's configuration has `registration_checks = true`, and with `rate_limited` beyond \
+    The reply reveals who is a member. So the call fails with `permission_denied` if the \
+    provider's configuration has `registration_checks = false`, and with `rate_limited` beyond \
     `limits.registration_checks_per_minute`. Calls of `registration.checkUserKey` by the same user \
     count towards the same limit.
     """
@@ -27,9 +27,9 @@ public struct RegistrationCheckDuplicate: Method, Equatable {
   public var verifyType: VerifyType
   /// The e-mail address or phone number.
   ///
-  /// An e-mail address has at most 254 bytes and one `@` with text on both sides. A phone number
-  /// has 7 to 15 digits and an optional leading `+`; spaces, hyphens and parentheses are ignored.
-  /// Other values give `invalid_params` with field `verifyData`.
+  /// The provider decides whether it is one. Spaces, hyphens and parentheses of a phone number are
+  /// removed. A blank text, one with control characters and one of more than 512 bytes give
+  /// `invalid_params` with field `verifyData`.
   public var verifyData: String
 
   public init(provider: ProviderName, verifyType: VerifyType, verifyData: String) {

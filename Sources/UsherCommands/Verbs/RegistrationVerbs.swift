@@ -4,7 +4,7 @@ import UsherClient
 struct RegistrationVerbs: AsyncParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: "registration", abstract: "Check registrations at a provider.",
-    discussion: "The provider's configuration must allow it: registration_checks = true.",
+    discussion: "The provider's configuration can forbid it: registration_checks = false.",
     subcommands: [RegistrationCheckDuplicateVerb.self, RegistrationCheckUserKeyVerb.self])
 }
 

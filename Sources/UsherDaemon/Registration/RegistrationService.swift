@@ -5,8 +5,8 @@ import UsherFlows
 import UsherSystem
 
 /// Implementation of `registration.checkDuplicate` and `registration.checkUserKey`. The replies
-/// reveal who is registered at a provider, so the methods must be enabled in the provider's
-/// configuration and are rate-limited.
+/// reveal who is registered at a provider, so the methods are rate-limited, and the provider's
+/// configuration can forbid them.
 struct RegistrationService: Sendable {
   let dependencies: Dependencies
   /// Sends one request to the provider; throws if the credential that it needs is not set.
@@ -58,7 +58,7 @@ struct RegistrationService: Sendable {
 
   func isRegistered(_ question: Question) async throws(UsherError) -> Bool {
     let outcome = try await send(question.check.call, question.provider)
-    return try BSARegistrationCheck.isRegistered(outcome, at: question.provider.name)
+    return try question.check.isRegistered(outcome, at: question.provider.name)
   }
 
   /// Returns the provider if its configuration permits registration checks.

@@ -64,7 +64,7 @@ extension BSAAuthenticate {
   ) -> Answer {
     switch event {
     case .provider(.called(request(call, session), let outcome)) where !attempt.isPaused:
-      return answered(BSAReply(outcome), call, session, attempt)
+      return answered(BSAReply(outcome, to: request(call, session)), call, session, attempt)
     case .woken where attempt.isPaused: return make(call, session, attempt)
     case .daemon(.resumed):
       var attempt = attempt
@@ -85,14 +85,14 @@ extension BSAAuthenticate {
       problem = nil
       waits = 0
       return make(.complete(channel: channel), session)
-    case (.start, .refused(let code))
-    where code.isAboutQR && order.way == .qr && !order.hasQRID:
+    case (.start, .refused(let refusal))
+    where refusal.code.isAboutQR && order.way == .qr && !order.hasQRID:
       state = .scan
-      problem = .qrInvalid(code, provider.name)
+      problem = .qrInvalid(refusal, provider.name)
       return .proceed([])
     case (.complete(let channel), .success): return make(.fetch(channel: channel), session)
     // The reply to an earlier call was lost, and that call has completed the sign-in.
-    case (.complete(let channel), .refused(.nothingInProgress)) where attempt.isLost:
+    case (.complete(let channel), .refused(RTCode.nothingInProgress)) where attempt.isLost:
       return make(.fetch(channel: channel), session)
     case (.fetch, .success(let data)):
       guard let token = data.visibleSecret else { return .fail(.missingMember("token in data")) }
@@ -107,17 +107,17 @@ extension BSAAuthenticate {
   ) -> Answer {
     var attempt = attempt
     switch reply {
-    case .refused(.authInProgress) where waits < Self.waitLimit,
-      .refused(.nothingInProgress) where waits < Self.waitLimit:
+    case .refused(RTCode.authInProgress) where waits < Self.waitLimit,
+      .refused(RTCode.nothingInProgress) where waits < Self.waitLimit:
       waits += 1
       problem = nil
       attempt.isWaiting = true
       state = phase(call, session, attempt)
       return .proceed([.wake(after: .seconds(provider.settings.pollSeconds))])
     case .success: return .ignore
-    case .refused(let code):
-      return .fail(
-        .refused(code, provider.name), cleanUp: code.endsSession ? [] : [.cancel(session)])
+    case .refused(let refusal):
+      let calls = refusal.code.endsSession ? [] : [BSACall.cancel(session)]
+      return .fail(.refused(refusal, provider.name), cleanUp: calls)
     case .failed(let fault):
       let failure = Failure.unreachable(fault)
       let pause = pause(attempt.retrying, failure, after: fault.retryAfter) {
@@ -164,9 +164,9 @@ extension RTCode {
 }
 
 extension Problem {
-  fileprivate static func qrInvalid(_ code: RTCode, _ provider: ProviderName) -> Problem {
+  fileprivate static func qrInvalid(_ refusal: RTRefusal, _ provider: ProviderName) -> Problem {
     Problem(
-      reason: "qr_invalid", title: "Not a code of this provider", message: code.meaning,
-      provider: code.providerErrorCode(provider))
+      reason: "qr_invalid", title: "Not a code of this provider", message: refusal.code.meaning,
+      provider: refusal.providerErrorCode(provider))
   }
 }

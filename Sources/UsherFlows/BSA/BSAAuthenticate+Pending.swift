@@ -23,7 +23,7 @@ extension BSAAuthenticate {
   mutating func generating(_ event: Event, _ retrying: RetryBackoff, _ now: Timestamp) -> Answer {
     switch event {
     case .provider(.called(numberCall, let outcome)) where !retrying.isPaused && order.way == .otp:
-      return generated(BSAReply(outcome), retrying, now)
+      return generated(BSAReply(outcome, to: numberCall), retrying, now)
     case .daemon(.answered(.oneTimeCode(let answer)))
     where !retrying.isPaused && order.way == .totp:
       return generated(answer, retrying, now)
@@ -40,8 +40,9 @@ extension BSAAuthenticate {
       guard let number = data.visibleSecret, number.unsealed().revealed().utf8.count <= 32 else {
         return .fail(.missingMember("number in data"))
       }
-      return poll(Shown(number: number, until: now + .seconds(provider.settings.otpSeconds)))
-    case .refused(let code): return .fail(.refused(code, provider.name))
+      let seconds = provider.settings.otpSeconds ?? Self.shownSeconds
+      return poll(Shown(number: number, until: now + .seconds(seconds)))
+    case .refused(let refusal): return .fail(.refused(refusal, provider.name))
     case .failed(let fault):
       return retry(retrying, .unreachable(fault), after: fault.retryAfter) {
         $0.state = .generating($1)
@@ -88,7 +89,7 @@ extension BSAAuthenticate {
   mutating func pending(_ event: Event, _ shown: Shown?, _ poll: Poll, _ now: Timestamp) -> Answer {
     switch event {
     case .provider(.called(existCall, let outcome)) where !poll.isPaused:
-      return handlePollReply(BSAReply(outcome), shown, poll, now)
+      return handlePollReply(BSAReply(outcome, to: existCall), shown, poll, now)
     case .woken where poll.isPaused, .daemon(.resumed):
       // The shown number has expired: request another one.
       if let shown, shown.until <= now { return generate(RetryBackoff()) }
@@ -117,12 +118,13 @@ extension BSAAuthenticate {
       let session = BSASignInSession(device: order.device, site: site)
       let place = ProviderText.shown(data.objectValue?["siteURL"]?.stringValue, limit: 100)
       return prove(session, for: place, at: now)
-    case .refused(.nothingInProgress), .refused(.authInProgress):
+    case .refused(RTCode.nothingInProgress), .refused(RTCode.authInProgress):
       problem = nil
       return pollLater(shown)
-    case .refused(let code) where code.isRetryable:
-      return pollLater(shown, poll, BSAReplyError(message: code.meaning, mayHaveTakenEffect: false))
-    case .refused(let code): return failRevoking(.refused(code, provider.name))
+    case .refused(let refusal) where refusal.code.isRetryable:
+      let fault = BSAReplyError(message: refusal.code.meaning, mayHaveTakenEffect: false)
+      return pollLater(shown, poll, fault)
+    case .refused(let refusal): return failRevoking(.refused(refusal, provider.name))
     case .failed(let fault): return pollLater(shown, poll, fault)
     case .unreadable(let message), .noToken(let message):
       return failRevoking(.protocolError(message))
@@ -139,6 +141,10 @@ extension BSAAuthenticate {
     problem = .unreachable(fault.message)
     return .proceed([.wake(after: RetryBackoff.pause(pause, requested: fault.retryAfter))])
   }
+
+  /// The number of seconds after which another number is shown, unless the settings name another
+  /// time. BSA does not say how long a number is valid.
+  private static let shownSeconds = 180
 
   /// The pause between two polls after the provider has been unreachable for all pauses of
   /// ``RetryBackoff``.

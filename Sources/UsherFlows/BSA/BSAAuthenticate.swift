@@ -219,7 +219,7 @@ package struct BSAAuthenticate: FlowMachine, RetryingMachine {
   }
 
   package static func cleanUp(_ call: BSACall, _ outcome: CallOutcome) -> [BSACall] {
-    guard case .success(let data) = BSAReply(outcome) else { return [] }
+    guard case .success(let data) = BSAReply(outcome, to: call) else { return [] }
     switch call {
     case .start(let session, userKey: _): return [.cancel(session)]
     case .generateNumber: return data.visibleSecret.map { [.dropNumber($0.unsealed())] } ?? []

@@ -12,44 +12,29 @@ package struct BSAContact: Codable, Sendable, Equatable {
   /// An e-mail address, or a phone number of digits with an optional leading `+`.
   package let target: String
 
-  /// Creates a contact from a caller's text.
+  /// Creates a contact from a caller's text. BSA decides whether the contact is one.
   ///
-  /// - Throws: The end of a sentence, `must be …`, if the text is not a valid e-mail address or
-  ///   phone number.
+  /// - Throws: The end of a sentence, `must be …`, if the text cannot be sent.
   package init(_ channel: Channel, _ text: String) throws(InvalidValue) {
     self.channel = channel
-    switch channel {
-    case .email: target = try Self.address(text)
-    case .sms: target = try Self.number(text)
+    // BSA knows each number in one spelling, so what only separates its digits is removed.
+    let plain = channel == .sms ? text.filter { !" -()".contains($0) } : text
+    guard BSAText.canBeSent(plain) else {
+      throw InvalidValue(channel == .sms ? "must be a phone number" : "must be an e-mail address")
     }
-  }
-
-  private static func address(_ text: String) throws(InvalidValue) -> String {
-    let parts = text.split(separator: "@", omittingEmptySubsequences: false)
-    let isText = text.unicodeScalars.allSatisfy {
-      !$0.properties.isWhitespace && ![.control, .format].contains($0.properties.generalCategory)
-    }
-    guard parts.count == 2, parts.allSatisfy({ !$0.isEmpty }), isText, text.utf8.count <= 254 else {
-      throw InvalidValue("must be an e-mail address")
-    }
-    return text
-  }
-
-  private static func number(_ text: String) throws(InvalidValue) -> String {
-    let plain = text.filter { !" -()".contains($0) }
-    let digits = plain.hasPrefix("+") ? plain.dropFirst() : plain[...]
-    guard (7...15).contains(digits.utf8.count), digits.utf8.allSatisfy(\.isDigit) else {
-      throw InvalidValue("must be a phone number of 7 to 15 digits")
-    }
-    return plain
+    target = plain
   }
 
   /// The contact with most characters hidden: `a•••@e•••`, `•••••••67`.
   var masked: String {
-    switch channel {
-    case .email: target.split(separator: "@").map { "\($0.prefix(1))•••" }.joined(separator: "@")
-    case .sms: target.masked
+    let parts = target.split(separator: "@")
+    guard channel == .sms || parts.count < 2 else {
+      return parts.map { "\($0.prefix(1))•••" }.joined(separator: "@")
     }
+    guard target.count > 4 else { return "•••" }
+    let sign = target.hasPrefix("+") ? "+" : ""
+    let hidden = target.count - sign.count - 2
+    return sign + String(repeating: "•", count: hidden) + target.suffix(2)
   }
 
   /// The purpose under which the result of a contact verification is stored, so that a registration
@@ -67,32 +52,40 @@ package struct BSAContact: Codable, Sendable, Equatable {
   }
 }
 
-/// Validates the id of a user at BSA, the user key.
+/// Validates the id of a user at BSA, the user key. BSA decides which keys it accepts.
 package enum BSAUserKey {
-  /// Returns the user key if it is valid.
+  /// Returns the user key if it can be sent.
   ///
-  /// - Throws: If the text is not 4 to 64 letters, digits and `._-@`. A key of dots alone is
-  ///   refused, because it would change the path of a URL.
+  /// - Throws: If the text cannot be sent. `.` and `..` are segments with a meaning in the path of
+  ///   a URL (RFC 3986 §3.3), and the user key is a segment of one.
   package static func checked(_ text: String) throws(InvalidValue) -> String {
-    let isPlain = text.utf8.allSatisfy { byte in
-      byte.isLetter || byte.isDigit || "._-@".utf8.contains(byte)
-    }
-    guard (4...64).contains(text.utf8.count), isPlain, text.contains(where: { $0 != "." }) else {
-      throw InvalidValue("must be 4 to 64 of letters, digits and ._-@, not all of them dots")
-    }
-    return text
+    guard text != ".", text != ".." else { throw InvalidValue("must be another text than dots") }
+    return try BSAText.checked(text)
   }
 }
 
-enum BSAName {
-  static func checked(_ text: String) throws(InvalidValue) -> String {
-    // A name of symbols and invisible characters alone is useless to people.
-    let isVisible = text.contains { $0.isLetter || $0.isNumber }
-    guard isVisible, text.utf8.count <= 256, ProviderText.clean(text, limit: 256) == text else {
-      throw InvalidValue(
-        "must be a name: at most 256 bytes, with a letter or digit, without control characters")
+/// Validates text that is sent to BSA unchanged.
+enum BSAText {
+  /// The maximum length in bytes of an id, a name or a contact.
+  static let limit = 512
+
+  /// Returns the text if it can be sent.
+  ///
+  /// - Throws: If the text is blank, has control characters or is longer than the limit in bytes.
+  static func checked(
+    _ text: String, limit: Int = BSAText.limit
+  ) throws(InvalidValue) -> String {
+    guard canBeSent(text, limit: limit) else {
+      throw InvalidValue("must be 1 to \(limit) bytes of text without control characters")
     }
     return text
+  }
+
+  static func canBeSent(_ text: String, limit: Int = BSAText.limit) -> Bool {
+    let isBlank = text.allSatisfy(\.isWhitespace)
+    // Blanks at the ends do no harm, but cleaning removes them unless other text surrounds them.
+    let isClean = ProviderText.clean("|\(text)|", limit: .max) == "|\(text)|"
+    return !isBlank && isClean && text.utf8.count <= limit
   }
 }
 

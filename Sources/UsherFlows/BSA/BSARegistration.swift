@@ -52,17 +52,17 @@ package struct BSARegistration: RetryingMachine, Codable, Sendable, Equatable {
   ///   - authType: The authentication method; nil for the one that BSA has registered.
   static func begin(
     _ purpose: Purpose, _ enrolment: BSAEnrolment, authType: BSAAuthType?,
-    disposeToken: Sealed<Secret>?, _ provider: Provider<BSASettings>, at now: Timestamp
+    disposeToken: Sealed<Secret>?, _ context: FlowContext<BSASettings>, at now: Timestamp
   ) -> (BSARegistration, Answer<BSACall>) {
     let member = BSAMember(userKey: enrolment.userKey, name: enrolment.name)
     var verification = ContactVerification(
-      enrolment.contact, of: purpose == .replacement ? member : nil)
+      enrolment.contact, of: purpose == .replacement ? member : nil, context)
     let effects = verification.begin()
     var registration = BSARegistration(
       purpose: purpose, enrolment: enrolment, takesRegisteredType: authType == nil,
       stage: .verifying(verification))
     guard let disposeToken else { return (registration, .proceed(effects)) }
-    let answer = registration.prove(disposeToken, provider, at: now)
+    let answer = registration.prove(disposeToken, context.provider, at: now)
     return (registration, answer)
   }
 
@@ -201,7 +201,7 @@ extension BSARegistration {
   ) -> Answer<BSACall> {
     switch event {
     case .provider(.called(call(work), let outcome)) where !work.retrying.isPaused:
-      return signedUp(BSAReply(outcome), work, provider)
+      return signedUp(BSAReply(outcome, to: call(work)), work, provider)
     case .woken where work.retrying.isPaused: return again(work, provider, now)
     case .daemon(.resumed):
       guard work.retrying.isPaused || purpose == .replacement else {
@@ -232,8 +232,8 @@ extension BSARegistration {
     case .success(let data):
       let secret = data.objectValue?["secretKey"]?.stringValue.map { Secret($0) }
       return .finish(completion(secret.flatMap { TOTPKey(base32: $0) == nil ? nil : $0 }))
-    case .refused(.invalid) where work.isLost: return fail(.mayBeReplaced(provider.name))
-    case .refused(let code): return fail(.refused(code, provider.name))
+    case .refused(RTCode.invalid) where work.isLost: return fail(.mayBeReplaced(provider.name))
+    case .refused(let refusal): return fail(.refused(refusal, provider.name))
     case .failed(let fault) where fault.mayHaveTakenEffect && purpose == .signUp:
       return fail(.mayBeRegistered(fault.message))
     case .failed(let fault):

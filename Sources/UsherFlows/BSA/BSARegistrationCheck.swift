@@ -20,16 +20,17 @@ package enum BSARegistrationCheck: Sendable, Equatable {
   ///
   /// - Throws: `provider_rejected` with the provider's error code, `provider_unreachable`,
   ///   `provider_protocol_error`.
-  package static func isRegistered(
+  package func isRegistered(
     _ outcome: CallOutcome, at provider: ProviderName
   ) throws(UsherError) -> Bool {
-    switch BSAReply(outcome) {
+    switch BSAReply(outcome, to: call) {
     case .success: return false
-    case .refused(.alreadyJoined), .refused(.duplicateContact): return true
-    case .refused(let code):
+    case .refused(RTCode.alreadyJoined), .refused(RTCode.duplicateContact): return true
+    case .refused(let refusal):
       throw UsherError(
-        .providerRejected, code.meaning,
-        detail: .init(provider: code.providerErrorCode(provider), retryable: code.isRetryable))
+        .providerRejected, refusal.code.meaning,
+        detail: .init(
+          provider: refusal.providerErrorCode(provider), retryable: refusal.code.isRetryable))
     case .failed(let failure):
       throw UsherError(
         .providerUnreachable, failure.message,

@@ -15,7 +15,7 @@ package struct BSARegisterParams: BSARegistrationParams {
   package var email: String
   /// The user's phone number.
   package var phoneNumber: String
-  /// The user's id: 4 to 64 letters, digits and `._-@`.
+  /// The user's id at BSA, which decides which ids it accepts.
   package var userKey: String
   /// The user's name.
   package var name: String
@@ -56,7 +56,7 @@ package struct BSAReregisterDeviceParams: BSARegistrationParams {
   package static let summary = "Replace a registered device with this machine's device."
   package static let purpose = BSARegistration.Purpose.replacement
 
-  /// The user's id: 4 to 64 letters, digits and `._-@`.
+  /// The user's id at BSA, which decides which ids it accepts.
   package var userKey: String
   /// The user's name.
   package var name: String
@@ -150,7 +150,7 @@ package struct BSARegistrationFlow<OwnParams: BSARegistrationParams>: FlowMachin
         try context.disposeToken(handle, for: enrolment.contact)
       }
       let (registration, answer) = BSARegistration.begin(
-        OwnParams.purpose, enrolment, authType: type, disposeToken: token, provider,
+        OwnParams.purpose, enrolment, authType: type, disposeToken: token, context,
         at: transition.now)
       return (Self(provider: provider, registration: registration, refusal: nil), answer)
     } catch {
@@ -165,11 +165,11 @@ package struct BSARegistrationFlow<OwnParams: BSARegistrationParams>: FlowMachin
     let contacts = try own.contacts(context)
     return BSAEnrolment(
       userKey: try context.checked("userKey", try BSAUserKey.checked(own.userKey)),
-      name: try context.checked("name", try BSAName.checked(own.name)),
+      name: try context.checked("name", try BSAText.checked(own.name)),
       contact: contacts.verified, email: contacts.email, phoneNumber: contacts.phone,
       authType: own.requestedType ?? .none,
-      pushToken: try context.line("pushToken", params.pushToken),
-      appVersion: try context.line("appVersion", params.appVersion)
+      pushToken: try context.text("pushToken", params.pushToken),
+      appVersion: try context.text("appVersion", params.appVersion)
         ?? context.provider.settings.appVersion,
       device: BSADevice.id(own.userKey, at: context.installationID))
   }
@@ -209,6 +209,14 @@ extension FlowContext<BSASettings> {
   }
 
   /// Returns text that is sent to the provider unchanged; nil for nil.
+  ///
+  /// - Throws: If the text cannot be sent.
+  fileprivate func text(_ member: String, _ text: String?) throws(Failure) -> String? {
+    guard let text else { return nil }
+    return try checked(member, try BSAText.checked(text, limit: 4096))
+  }
+
+  /// Returns text that is sent in a URL; nil for nil.
   ///
   /// - Throws: If the text is not 1 to 4096 printable ASCII characters without spaces.
   func line(_ member: String, _ text: String?) throws(Failure) -> String? {

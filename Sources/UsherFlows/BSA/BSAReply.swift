@@ -4,16 +4,40 @@ import UsherCore
 
 /// The outcome of a call to BSA: rtCode 0 with the reply's `data`, or any other rtCode (provider
 /// contract §5.2).
-package typealias BSAReply = ProviderReply<JSONValue, RTCode, String>
-package typealias BSAReplyError = ReplyError<RTCode>
+package typealias BSAReply = ProviderReply<JSONValue, RTRefusal, String>
+package typealias BSAReplyError = ReplyError<RTRefusal>
+
+/// A refusal by BSA: any rtCode but 0, and the message that came with it.
+package struct RTRefusal: Sendable, Equatable {
+  package let code: RTCode
+  /// BSA's `rtMsg`, for users; nil if there is none or if it may contain personal data or a secret.
+  package let message: String?
+
+  package init(_ code: RTCode, message: String? = nil) {
+    self.code = code
+    self.message = message
+  }
+
+  func providerErrorCode(_ provider: ProviderName) -> ProviderErrorCode {
+    copy(code.providerErrorCode(provider)) { $0.message = message }
+  }
+
+  /// Matches a refusal with this rtCode, whatever its message.
+  static func ~= (code: RTCode, refusal: RTRefusal) -> Bool { refusal.code == code }
+}
 
 extension BSAReply {
-  package init(_ outcome: CallOutcome) {
+  /// Reads the outcome of a call.
+  ///
+  /// - Parameter call: The call. A message that repeats one of its values is not shown.
+  package init(_ outcome: CallOutcome, to call: BSACall) {
     self.init(outcome) { reply in
       // The HTTP status does not matter if the reply has an rtCode (provider contract §10, trap
       // 12).
       if let members = reply.jsonObject, let code = members["rtCode"]?.integerValue {
-        return code == 0 ? .success(members["data"] ?? .null) : .refused(RTCode(code))
+        guard code != 0 else { return .success(members["data"] ?? .null) }
+        let message = members["rtMsg"]?.stringValue.flatMap { BSAMessage.shown($0, call.values) }
+        return .refused(RTRefusal(RTCode(code), message: message))
       }
       return reply.status >= 500 || [408, 425, 429].contains(reply.status)
         // A request that is answered with 425 was not processed (RFC 8470 §5.2), and neither was
@@ -45,11 +69,14 @@ extension Failure {
       provider: code.providerErrorCode(provider))
   }
 
-  static func refused(_ code: RTCode, _ provider: ProviderName) -> Failure {
-    Failure(
+  /// The failure of a flow that BSA refused to continue. Its own message is the daemon's sentence
+  /// about the rtCode; BSA's message is part of the provider's error code.
+  static func refused(_ refusal: RTRefusal, _ provider: ProviderName) -> Failure {
+    let code = refusal.code
+    return Failure(
       reason: code.endedAs, title: "Refused by the provider",
       message: code.meaning, retryable: code.isRetryable || code.endedAs != .providerRejected,
-      provider: code.providerErrorCode(provider))
+      provider: refusal.providerErrorCode(provider))
   }
 
   /// The failure of a flow that cannot reach BSA. It has no rtCode, like the SDK's `onError`.

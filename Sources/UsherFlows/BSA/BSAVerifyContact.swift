@@ -25,7 +25,12 @@ package struct BSAVerifyContact: FlowMachine {
     package var bundleIdentifier: String?
   }
 
+  /// The field of the typed number with which an app's SDK repeats its client key.
+  static let clientKeyField = "clientKey"
+
   package let provider: Provider<BSASettings>
+  /// The client key that the caller started the flow with; nil if it passed none.
+  private var clientKey: Sealed<Secret>?
   private var state: State
 
   private enum State: Codable, Sendable, Equatable {
@@ -42,11 +47,12 @@ package struct BSAVerifyContact: FlowMachine {
       try context.checkApp(params.clientKey, params.bundleIdentifier, "the bundleIdentifier")
       let contact = try context.checked(
         "sendTarget", try BSAContact(params.sendType, params.sendTarget))
-      var verification = ContactVerification(contact)
+      var verification = ContactVerification(contact, context)
       let effects = verification.begin()
-      return (
-        BSAVerifyContact(provider: provider, state: .verifying(verification)), .proceed(effects)
-      )
+      let flow = BSAVerifyContact(
+        provider: provider, clientKey: params.clientKey.map { Sealed($0.secret) },
+        state: .verifying(verification))
+      return (flow, .proceed(effects))
     } catch {
       return (BSAVerifyContact(provider: provider, state: .refused(error)), .fail(error))
     }
@@ -70,10 +76,25 @@ package struct BSAVerifyContact: FlowMachine {
     switch state {
     case .refused(let failure): return event == .daemon(.resumed) ? .fail(failure) : .ignore
     case .verifying(var verification):
+      var event = event
+      if case .input(.code(let number, var fields)) = event,
+        let key = fields.removeValue(forKey: Self.clientKeyField)
+      {
+        if let refusal = refusal(of: key) { return refusal }
+        event = .input(.code(number, fields: fields))
+      }
       let answer = verification.receive(event, provider, at: transition.now)
       state = .verifying(verification)
       return answer.flowAnswer { finish(verification.contact, $0, &transition) }
     }
+  }
+
+  /// Returns the refusal of a client key that is not the one that the flow was started with.
+  private func refusal(of key: Secret) -> Answer? {
+    guard let clientKey, clientKey.unsealed() != key else { return nil }
+    return .refuse(
+      field: "input.fields.\(Self.clientKeyField)",
+      message: "the clientKey is not the one with which the number was requested")
   }
 
   private func finish(

@@ -10,17 +10,14 @@ import UsherCore
 /// ``problem``, and forwards every event while the verification runs. Numbers occur only in events
 /// and calls, never in this value.
 struct ContactVerification: RetryingMachine, Codable, Sendable, Equatable {
-  /// The number of wrong one-time numbers with which the user ends the verification.
-  static let maxGuesses = 5
-  /// The maximum number of messages that are sent, the first one included.
-  static let sendLimit = 5
-
   let contact: BSAContact
   /// The registered user that the contact must belong to; nil if the contact may be anyone's.
   let member: BSAMember?
   /// The authentication method that the registered user's device has, as BSA reports it; nil until
   /// BSA has sent the number.
   private(set) var registered: BSAAuthType?
+  /// The time at which the flow expires; nil if the settings limit the life of a number.
+  private let endsAt: Timestamp?
   var problem: Problem?
   private var stage = Phase.sending(Sending())
   private var sent = 0
@@ -46,6 +43,7 @@ struct ContactVerification: RetryingMachine, Codable, Sendable, Equatable {
   }
 
   private struct Challenge: Codable, Sendable, Equatable {
+    /// The time from which the number is not sent to BSA; the flow's end if BSA decides.
     let expiresAt: Timestamp
     let resendAt: Timestamp
   }
@@ -61,9 +59,13 @@ struct ContactVerification: RetryingMachine, Codable, Sendable, Equatable {
   /// needs.
   typealias Answer = FlowAnswer<BSACall, Sealed<Secret>>
 
-  init(_ contact: BSAContact, of member: BSAMember? = nil) {
+  /// Creates a verification.
+  ///
+  /// - Parameter member: The registered user that the contact must belong to, if it must.
+  init(_ contact: BSAContact, of member: BSAMember? = nil, _ context: FlowContext<BSASettings>) {
     self.contact = contact
     self.member = member
+    endsAt = context.provider.settings.otpSeconds == nil ? context.endsAt : nil
   }
 
   private var sendCall: BSACall { member.map { .sendToMember($0, contact) } ?? .send(contact) }
@@ -141,7 +143,7 @@ extension ContactVerification {
   ) -> Answer {
     switch event {
     case .provider(.called(sendCall, let outcome)) where !sending.retrying.isPaused:
-      return sent(BSAReply(outcome), sending, provider, now)
+      return sent(BSAReply(outcome, to: sendCall), sending, provider, now)
     case .woken where sending.retrying.isPaused: return .proceed(send(sending))
     case .daemon(.resumed) where sending.retrying.isPaused: return .proceed(send(sending))
     case .daemon(.resumed):
@@ -160,13 +162,13 @@ extension ContactVerification {
         guard let isValid = data.objectValue?["result"]?.boolValue else {
           return fail(.missingMember("data.result"))
         }
-        guard isValid else { return fail(.refused(.notRegistered, provider.name)) }
+        guard isValid else { return fail(.refused(RTRefusal(.notRegistered), provider.name)) }
         registered = data.objectValue?["authType"]?.looseInteger
           .flatMap { BSAAuthType(number: $0) }
       }
       sent += 1
       return show(challenge(provider.settings, now), nil)
-    case .refused(let code): return notSent(.notSent(code, provider.name), sending)
+    case .refused(let refusal): return notSent(.notSent(refusal, provider.name), sending)
     case .failed(let fault) where fault.mayHaveTakenEffect:
       return mayHaveSent(fault.message, sending, provider, now)
     // BSA has certainly sent no number, so the call is repeated. Each message disturbs the user, so
@@ -184,8 +186,8 @@ extension ContactVerification {
 
   private func challenge(_ settings: BSASettings, _ now: Timestamp) -> Challenge {
     Challenge(
-      expiresAt: now + .seconds(settings.otpSeconds),
-      resendAt: now + .seconds(settings.resendSeconds))
+      expiresAt: settings.otpSeconds.map { now + .seconds($0) } ?? endsAt ?? .latest,
+      resendAt: now + .seconds(settings.resendSeconds ?? 0))
   }
 
   /// Fails, unless an earlier number is still valid: then the user can enter that.
@@ -226,7 +228,7 @@ extension ContactVerification {
       problem = nil
       return .proceed(verify(number, challenge, Check()))
     case .input(.resend):
-      guard sent < Self.sendLimit else { return show(challenge, .sentEnough) }
+      guard sent < provider.settings.maxCodes ?? .max else { return show(challenge, .sentEnough) }
       guard now >= challenge.resendAt else {
         return show(challenge, .tooEarly(challenge.resendAt - now))
       }
@@ -254,7 +256,8 @@ extension ContactVerification {
     switch event {
     case .provider(.called(.verify(contact, let number), let outcome))
     where !check.retrying.isPaused:
-      return verified(BSAReply(outcome), number, challenge, check, provider)
+      let reply = BSAReply(outcome, to: .verify(contact, number: number))
+      return verified(reply, number, challenge, check, provider)
     case .woken where check.retrying.isPaused:
       guard let number = check.number.secret else { return show(challenge, .interrupted) }
       guard now < challenge.expiresAt else {
@@ -277,18 +280,20 @@ extension ContactVerification {
         return fail(.missingMember("data.result"))
       }
       // A wrong number is reported with rtCode 0 (provider contract §5.6).
-      guard isRight else { return countWrongGuess(challenge, provider.name) }
+      guard isRight else { return countWrongGuess(challenge, RTRefusal(.numberWrong), provider) }
       guard let token = members["disposeToken"]?.visibleSecret else {
         return fail(.missingMember("data.disposeToken"))
       }
       stage = .done(state: state)
       problem = nil
       return .finish(token)
-    case .refused(.numberWrong): return countWrongGuess(challenge, provider.name)
-    case .refused(.invalid): return show(challenge, .numberExpired(.invalid, provider.name))
-    case .refused(let code) where code.isRetryable:
-      return show(challenge, .notNow(code, provider.name))
-    case .refused(let code): return fail(.refused(code, provider.name))
+    case .refused(let refusal) where refusal.code == .numberWrong:
+      return countWrongGuess(challenge, refusal, provider)
+    case .refused(let refusal) where refusal.code == .invalid:
+      return show(challenge, .numberExpired(refusal, provider.name))
+    case .refused(let refusal) where refusal.code.isRetryable:
+      return show(challenge, .notNow(refusal, provider.name))
+    case .refused(let refusal): return fail(.refused(refusal, provider.name))
     case .failed(let fault) where !fault.mayHaveTakenEffect:
       let failure = Failure.unreachable(fault)
       let pause = pause(check.retrying, failure, after: fault.retryAfter) {
@@ -301,27 +306,27 @@ extension ContactVerification {
     }
   }
 
-  private mutating func countWrongGuess(_ challenge: Challenge, _ provider: ProviderName)
-    -> Answer
-  {
+  private mutating func countWrongGuess(
+    _ challenge: Challenge, _ refusal: RTRefusal, _ provider: Provider<BSASettings>
+  ) -> Answer {
     guesses += 1
-    guard guesses < Self.maxGuesses else {
+    guard guesses < provider.settings.maxWrongCodes ?? .max else {
       return fail(
         Failure(
           reason: .attemptsExhausted, title: "Too many wrong numbers",
           message: "\(guesses) wrong numbers were typed", retryable: true,
-          provider: RTCode.numberWrong.providerErrorCode(provider)))
+          provider: refusal.providerErrorCode(provider.name)))
     }
-    return show(challenge, .wrongCode(provider))
+    return show(challenge, .wrongCode(refusal, provider.name))
   }
 }
 
 extension Failure {
   /// The failure of a flow for which BSA refuses to send a number. In this case code 3006 means
   /// that BSA sends no more numbers at present, not that the input was invalid.
-  fileprivate static func notSent(_ code: RTCode, _ provider: ProviderName) -> Failure {
-    var failure = Failure.refused(code, provider)
-    guard code == .invalid else { return failure }
+  fileprivate static func notSent(_ refusal: RTRefusal, _ provider: ProviderName) -> Failure {
+    var failure = Failure.refused(refusal, provider)
+    guard refusal.code == .invalid else { return failure }
     failure.message = "the provider sends no more numbers to this contact at present"
     failure.retryable = true
     return failure
@@ -338,27 +343,29 @@ extension Problem {
       provider: failure.provider)
   }
 
-  fileprivate static func wrongCode(_ provider: ProviderName) -> Problem {
+  fileprivate static func wrongCode(_ refusal: RTRefusal, _ provider: ProviderName) -> Problem {
     Problem(
       reason: "wrong_code", title: "Wrong number",
       message: "this is not the number that was sent",
-      provider: RTCode.numberWrong.providerErrorCode(provider))
+      provider: refusal.providerErrorCode(provider))
   }
 
   /// The problem of a number that has expired.
   ///
-  /// - Parameter code: BSA's code; nil if the number has expired by the daemon's clock.
-  fileprivate static func numberExpired(_ code: RTCode?, _ provider: ProviderName) -> Problem {
+  /// - Parameter refusal: BSA's answer; nil if the number has expired by the daemon's clock.
+  fileprivate static func numberExpired(
+    _ refusal: RTRefusal?, _ provider: ProviderName
+  ) -> Problem {
     Problem(
       reason: "code_expired", title: "Number expired",
       message: "this number has expired: request another",
-      provider: (code ?? .invalid).providerErrorCode(provider))
+      provider: (refusal ?? RTRefusal(.invalid)).providerErrorCode(provider))
   }
 
-  fileprivate static func notNow(_ code: RTCode, _ provider: ProviderName) -> Problem {
+  fileprivate static func notNow(_ refusal: RTRefusal, _ provider: ProviderName) -> Problem {
     Problem(
-      reason: "provider_busy", title: "Not possible at present", message: code.meaning,
-      provider: code.providerErrorCode(provider))
+      reason: "provider_busy", title: "Not possible at present", message: refusal.code.meaning,
+      provider: refusal.providerErrorCode(provider))
   }
 
   fileprivate static func tooEarly(_ wait: Duration) -> Problem {
@@ -370,5 +377,5 @@ extension Problem {
 
   fileprivate static let sentEnough = Problem(
     reason: "sent_enough", title: "No more numbers",
-    message: "\(ContactVerification.sendLimit) numbers were sent: start again to get another")
+    message: "no more numbers are sent: start again to get another")
 }

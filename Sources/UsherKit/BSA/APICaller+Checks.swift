@@ -1,6 +1,5 @@
-// SDK documentation, "Duplicated Registered Information" and "Check Available ID". The daemon
-// answers these calls only if `registration_checks` is set in its configuration, because they
-// reveal who is registered.
+// SDK documentation, "Duplicated Registered Information" and "Check Available ID". An operator who
+// does not want to reveal who is registered can forbid these calls: `registration_checks`.
 
 extension BSA {
   /// The calls to BSA, the provider that FNSValue operates.
@@ -15,24 +14,26 @@ extension BSA.APICaller {
   ///   - verifyType: The type of `verifyData`.
   ///   - onNotDulplicateUser: Called if the contact is not registered.
   ///   - onDulplicateUser: Called if the contact is registered.
-  ///   - onFailed: Called with 2002 if the data is malformed, or with another rtCode.
+  ///   - onFailed: Called with BSA's rtCode, or with 2002 if the data is blank.
   ///   - onError: Called if there is no answer, or the daemon does not permit the check.
   ///   - onTotalLog: Called with log lines, which contain no secrets.
   ///   - onCompleted: Called last, after the callback with the outcome.
   ///   - disposeBag: The bag that cancels the call.
   public static func checkDuplicateUserData(
     verifyData: String, verifyType: BSA.Enums.VerifyType,
-    onNotDulplicateUser: @escaping @Sendable () -> Void,
-    onDulplicateUser: @escaping @Sendable () -> Void, onFailed: @escaping BSA.OnFailed,
-    onError: @escaping BSA.OnError, onTotalLog: BSA.OnTotalLog? = nil,
-    onCompleted: BSA.OnCompleted? = nil, disposeBag: DisposeBag
+    @_inheritActorContext onNotDulplicateUser: @escaping @isolated(any) @Sendable () -> Void,
+    @_inheritActorContext onDulplicateUser: @escaping @isolated(any) @Sendable () -> Void,
+    @_inheritActorContext onFailed: @escaping BSA.OnFailed,
+    @_inheritActorContext onError: @escaping BSA.OnError,
+    @_inheritActorContext onTotalLog: BSA.OnTotalLog? = nil,
+    @_inheritActorContext onCompleted: BSA.OnCompleted? = nil, disposeBag: any BSA.Disposer
   ) {
     let callbacks = BSACallbacks(
       failed: onFailed, error: onError, totalLog: onTotalLog, completed: onCompleted)
     callbacks.run("checkDuplicateUserData", in: disposeBag) { service, log in
       try await service.isDuplicate(verifyData, verifyType, log)
     } answer: {
-      $0 ? onDulplicateUser() : onNotDulplicateUser()
+      await BSA.deliver($0 ? onDulplicateUser : onNotDulplicateUser)
     }
   }
 
@@ -40,10 +41,12 @@ extension BSA.APICaller {
   /// labels of the table in the SDK documentation.
   public static func checkDuplicateUserData(
     verifyData: String, verifyType: BSA.Enums.VerifyType,
-    onNotDuplicateUser: @escaping @Sendable () -> Void,
-    onDuplicateUser: @escaping @Sendable () -> Void, onFailed: @escaping BSA.OnFailed,
-    onError: @escaping BSA.OnError, onTotalLog: BSA.OnTotalLog? = nil,
-    onCompleted: BSA.OnCompleted? = nil, disposeBag: DisposeBag
+    @_inheritActorContext onNotDuplicateUser: @escaping @isolated(any) @Sendable () -> Void,
+    @_inheritActorContext onDuplicateUser: @escaping @isolated(any) @Sendable () -> Void,
+    @_inheritActorContext onFailed: @escaping BSA.OnFailed,
+    @_inheritActorContext onError: @escaping BSA.OnError,
+    @_inheritActorContext onTotalLog: BSA.OnTotalLog? = nil,
+    @_inheritActorContext onCompleted: BSA.OnCompleted? = nil, disposeBag: any BSA.Disposer
   ) {
     checkDuplicateUserData(
       verifyData: verifyData, verifyType: verifyType, onNotDulplicateUser: onNotDuplicateUser,
@@ -61,27 +64,30 @@ extension BSA.APICaller {
   /// Checks whether a user key, the person's id, is available.
   ///
   /// - Parameters:
-  ///   - userKey: 4 to 64 letters, digits and characters of `._-@`.
+  ///   - userKey: The user key. BSA decides which ones it accepts.
   ///   - onUserKeyAvailable: Called if the user key is free. A later sign-up fails with 2009 if
   ///     another person has taken it by then.
   ///   - onUserKeyNotAvailable: Called if the user key is taken.
-  ///   - onFailed: Called with 2002 if the user key is malformed, or with another rtCode.
+  ///   - onFailed: Called with BSA's rtCode, or with 2002 if the user key is blank.
   ///   - onError: Called if there is no answer, or the daemon does not permit the check.
   ///   - onTotalLog: Called with log lines, which contain no secrets.
   ///   - onCompleted: Called last, after the callback with the outcome.
   ///   - disposeBag: The bag that cancels the call.
   public static func checkUserKeyAvailable(
-    userKey: String, onUserKeyAvailable: @escaping @Sendable () -> Void,
-    onUserKeyNotAvailable: @escaping @Sendable () -> Void, onFailed: @escaping BSA.OnFailed,
-    onError: @escaping BSA.OnError, onTotalLog: BSA.OnTotalLog? = nil,
-    onCompleted: BSA.OnCompleted? = nil, disposeBag: DisposeBag
+    userKey: String,
+    @_inheritActorContext onUserKeyAvailable: @escaping @isolated(any) @Sendable () -> Void,
+    @_inheritActorContext onUserKeyNotAvailable: @escaping @isolated(any) @Sendable () -> Void,
+    @_inheritActorContext onFailed: @escaping BSA.OnFailed,
+    @_inheritActorContext onError: @escaping BSA.OnError,
+    @_inheritActorContext onTotalLog: BSA.OnTotalLog? = nil,
+    @_inheritActorContext onCompleted: BSA.OnCompleted? = nil, disposeBag: any BSA.Disposer
   ) {
     let callbacks = BSACallbacks(
       failed: onFailed, error: onError, totalLog: onTotalLog, completed: onCompleted)
     callbacks.run("checkUserKeyAvailable", in: disposeBag) { service, log in
       try await service.isAvailable(userKey, log)
     } answer: {
-      $0 ? onUserKeyAvailable() : onUserKeyNotAvailable()
+      await BSA.deliver($0 ? onUserKeyAvailable : onUserKeyNotAvailable)
     }
   }
 

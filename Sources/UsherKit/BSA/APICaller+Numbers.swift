@@ -6,8 +6,8 @@ import UsherCore
 extension BSA.APICaller {
   /// Sends a one-time number to a contact, to verify that the person receives messages there.
   ///
-  /// If the contact has a pending OTP number, another one is sent. Less than the daemon's
-  /// `resend_seconds` after the previous one, that fails with BSA's rtCode or else 10001.
+  /// If the contact has a pending OTP number, another one is sent. BSA may refuse that with its
+  /// rtCode. If the operator has set `resend_seconds`, the daemon refuses it with 10001 until then.
   ///
   /// - Parameters:
   ///   - sendType: The channel: e-mail or SMS.
@@ -23,9 +23,11 @@ extension BSA.APICaller {
   ///   - disposeBag: The bag that cancels the call and the pending OTP number.
   public static func requestSendOTPNumber(
     sendType: OTPSendType, sendTarget: String, clientKey: String, bundleIdentifier: String,
-    onSuccess: @escaping @Sendable () -> Void, onFailed: @escaping BSA.OnFailed,
-    onError: @escaping BSA.OnError, onTotalLog: BSA.OnTotalLog? = nil,
-    onCompleted: BSA.OnCompleted? = nil, disposeBag: DisposeBag
+    @_inheritActorContext onSuccess: @escaping @isolated(any) @Sendable () -> Void,
+    @_inheritActorContext onFailed: @escaping BSA.OnFailed,
+    @_inheritActorContext onError: @escaping BSA.OnError,
+    @_inheritActorContext onTotalLog: BSA.OnTotalLog? = nil,
+    @_inheritActorContext onCompleted: BSA.OnCompleted? = nil, disposeBag: any BSA.Disposer
   ) {
     let callbacks = BSACallbacks(
       failed: onFailed, error: onError, totalLog: onTotalLog, completed: onCompleted)
@@ -35,7 +37,7 @@ extension BSA.APICaller {
     callbacks.run("requestSendOTPNumber", in: disposeBag) { service, log in
       try await service.contacts.request(contact, app, log)
     } answer: {
-      onSuccess()
+      await BSA.deliver(onSuccess)
     }
   }
 
@@ -47,9 +49,11 @@ extension BSA.APICaller {
   )
   public static func requestOTPNumberSend(
     sendType: OTPSendType, sendTarget: String, clientKey: String, bundleIdentifier: String,
-    onSuccess: @escaping @Sendable () -> Void, onFailed: @escaping BSA.OnFailed,
-    onError: @escaping BSA.OnError, onTotalLog: BSA.OnTotalLog? = nil,
-    onCompleted: BSA.OnCompleted? = nil, disposeBag: DisposeBag
+    @_inheritActorContext onSuccess: @escaping @isolated(any) @Sendable () -> Void,
+    @_inheritActorContext onFailed: @escaping BSA.OnFailed,
+    @_inheritActorContext onError: @escaping BSA.OnError,
+    @_inheritActorContext onTotalLog: BSA.OnTotalLog? = nil,
+    @_inheritActorContext onCompleted: BSA.OnCompleted? = nil, disposeBag: any BSA.Disposer
   ) {
     requestSendOTPNumber(
       sendType: sendType, sendTarget: sendTarget, clientKey: clientKey,
@@ -73,15 +77,15 @@ extension BSA.APICaller {
   /// Verifies an OTP number that the person received.
   ///
   /// The request may have been made before a restart of the program or of usherd. After a wrong OTP
-  /// number this can be called again. At the limit of wrong numbers it fails with 3005, and a new
-  /// OTP number must be requested.
+  /// number this can be called again. If the operator has set `max_wrong_codes`, the call fails
+  /// with 3005 at that limit, and a new OTP number must be requested.
   ///
   /// - Parameters:
   ///   - sendType: The channel of the request.
   ///   - sendTarget: The contact of the request.
   ///   - otpNumber: The OTP number that the person typed.
-  ///   - clientKey: The client key of the request; another one fails with 2000. It is not compared
-  ///     if the request was made before a restart of the program.
+  ///   - clientKey: The client key of the request. The daemon compares it, and the call fails with
+  ///     2000 if it is another one.
   ///   - onValidOTPNumber: Called if the OTP number is correct, with the disposeToken for the
   ///     sign-up, which is valid for 30 minutes. It is a handle for BSA's own token, which stays in
   ///     the daemon.
@@ -94,10 +98,13 @@ extension BSA.APICaller {
   ///   - disposeBag: The bag that cancels the call and the pending OTP number.
   public static func verifyOTPNumber(
     sendType: OTPSendType, sendTarget: String, otpNumber: String, clientKey: String,
-    onValidOTPNumber: @escaping @Sendable (_ disposeToken: String) -> Void,
-    onInvalidOTPNumber: @escaping @Sendable () -> Void, onFailed: @escaping BSA.OnFailed,
-    onError: @escaping BSA.OnError, onTotalLog: BSA.OnTotalLog? = nil,
-    onCompleted: BSA.OnCompleted? = nil, disposeBag: DisposeBag
+    @_inheritActorContext onValidOTPNumber:
+      @escaping @isolated(any) @Sendable (_ disposeToken: String) -> Void,
+    @_inheritActorContext onInvalidOTPNumber: @escaping @isolated(any) @Sendable () -> Void,
+    @_inheritActorContext onFailed: @escaping BSA.OnFailed,
+    @_inheritActorContext onError: @escaping BSA.OnError,
+    @_inheritActorContext onTotalLog: BSA.OnTotalLog? = nil,
+    @_inheritActorContext onCompleted: BSA.OnCompleted? = nil, disposeBag: any BSA.Disposer
   ) {
     let callbacks = BSACallbacks(
       failed: onFailed, error: onError, totalLog: onTotalLog, completed: onCompleted)
@@ -106,7 +113,11 @@ extension BSA.APICaller {
     callbacks.run("verifyOTPNumber", in: disposeBag) { service, log in
       try await service.contacts.verify(contact, number, clientKey: key, log)
     } answer: { disposeToken in
-      if let disposeToken { onValidOTPNumber(disposeToken) } else { onInvalidOTPNumber() }
+      if let disposeToken {
+        await BSA.deliver(onValidOTPNumber, disposeToken)
+      } else {
+        await BSA.deliver(onInvalidOTPNumber)
+      }
     }
   }
 

@@ -18,17 +18,20 @@ extension BSA.APICaller {
   ///   - onCompleted: Called last, after the callback with the outcome.
   ///   - disposeBag: The bag that cancels the call, and the sign-up if it was not sent yet.
   public static func requestSignUp(
-    userData: BSA.SignUpData.UserData, onSuccess: @escaping @Sendable () -> Void,
-    onFailed: @escaping BSA.OnFailed, onError: @escaping BSA.OnError,
-    onTotalLog: BSA.OnTotalLog? = nil, onCompleted: BSA.OnCompleted? = nil,
-    disposeBag: DisposeBag
+    userData: BSA.SignUpData.UserData,
+    @_inheritActorContext onSuccess: @escaping @isolated(any) @Sendable () -> Void,
+    @_inheritActorContext onFailed: @escaping BSA.OnFailed,
+    @_inheritActorContext onError: @escaping BSA.OnError,
+    @_inheritActorContext onTotalLog: BSA.OnTotalLog? = nil,
+    @_inheritActorContext onCompleted: BSA.OnCompleted? = nil,
+    disposeBag: any BSA.Disposer
   ) {
     let callbacks = BSACallbacks(
       failed: onFailed, error: onError, totalLog: onTotalLog, completed: onCompleted)
     callbacks.run("requestSignUp", in: disposeBag) { service, log in
       try await service.signUp(userData, log)
     } answer: {
-      onSuccess()
+      await BSA.deliver(onSuccess)
     }
   }
 

@@ -1,3 +1,4 @@
+import Glibc
 import Synchronization
 import UsherAPI
 import UsherClient
@@ -11,10 +12,28 @@ struct LocalAuthOptions: Sendable, Equatable {
 
   var params: JSONValue {
     [
-      "localAuthType": .string(type.apiValue), "reason": .string(reason),
+      "localAuthType": .string(type.apiValue), "reason": .string(shownReason),
       "checkDomainStateChanged": .bool(checkDomainStateChanged),
       "usePasscodeWhenFailed": .bool(usePasscodeWhenFailed),
     ]
+  }
+}
+
+extension LocalAuthOptions {
+  /// The maximum length of a reason in characters. The daemon accepts 1024 bytes, and no character
+  /// has more than 4.
+  private static let maxReason = 256
+  private static let generalReason = "confirm that it is you"
+
+  /// The reason in a form that the daemon accepts: the SDK refuses no reason. Control characters
+  /// become spaces.
+  private var shownReason: String {
+    var scalars = String.UnicodeScalarView()
+    for scalar in reason.unicodeScalars.prefix(Self.maxReason) {
+      scalars.append(scalar.properties.generalCategory == .control ? " " : scalar)
+    }
+    let text = String(scalars)
+    return text.allSatisfy(\.isWhitespace) ? Self.generalReason : text
   }
 }
 
@@ -31,7 +50,7 @@ extension BSAService {
         guard let question = try BSA.LocalAuth.Question(flow, fault) else { return nil }
         guard let prompt else {
           if question.isScanning { return nil }
-          throw KitError(.notConfigured, "no prompt is configured: call configure(prompt:)")
+          throw BSA.LocalAuthHelper.Failure.noPrompt
         }
         isAsked.store(true, ordering: .relaxed)
         guard case .submit(let input) = await prompt.answer(question).act else { return nil }
@@ -44,7 +63,22 @@ extension BSAService {
       failure = .init(error)
     }
     if isAsked.load(ordering: .relaxed) { await prompt?.finished() }
+    if failure == .noPrompt { Self.warn(.noPrompt) }
     if let failure { throw failure }
+  }
+}
+
+extension BSAService {
+  /// Where warnings for the program's developer go.
+  static let warnings = Mutex<@Sendable (_ line: String) -> Void>(printToStandardError)
+
+  private static func warn(_ failure: BSA.LocalAuthHelper.Failure) {
+    warnings.withLock { $0 }("BSA.LocalAuth.startSimpleAuth: \(failure.message)\n")
+  }
+
+  private static let printToStandardError: @Sendable (String) -> Void = { line in
+    let bytes = Array(line.utf8)
+    _ = write(STDERR_FILENO, bytes, bytes.count)
   }
 }
 
@@ -77,6 +111,12 @@ extension BSA.LocalAuth.Question {
 }
 
 extension BSA.LocalAuthHelper.Failure {
+  /// The failure of an authentication that only a prompt can continue. The SDK has no code for it,
+  /// because iOS has a prompt of its own; `AUTH_FAILED` is the nearest.
+  fileprivate static let noPrompt = Self(
+    errorCode: .AUTH_FAILED,
+    message: "the passcode cannot be asked for: pass a prompt to BSA.configure(prompt:)")
+
   init(_ failure: UsherAPI.Failure) {
     let code = failure.provider?.code
     let sdkCode = code == "BIOMETRIC_NOT_AVAILABLE" ? "BIOMETRIC_NOT_AVILABLE" : code

@@ -27,14 +27,14 @@ extension BSAService {
   func isDuplicate(
     _ data: String, _ type: BSA.Enums.VerifyType, _ log: BSALog
   ) async throws -> Bool {
-    log("looks for \(ContactTarget.masked(data))")
+    await log("calls \(RegistrationCheckDuplicate.name) for \(ContactTarget.masked(data))")
     let check = RegistrationCheckDuplicate(
       provider: provider.name, verifyType: type.apiValue, verifyData: data)
     return try await provider.client.call(check).duplicate
   }
 
   func isAvailable(_ userKey: String, _ log: BSALog) async throws -> Bool {
-    log("looks for a user key")
+    await log("calls \(RegistrationCheckUserKey.name)")
     let check = RegistrationCheckUserKey(provider: provider.name, userKey: userKey)
     return try await provider.client.call(check).available
   }
@@ -45,7 +45,7 @@ extension BSAService {
 extension BSAService {
   func signUp(_ data: BSA.SignUpData.UserData, _ log: BSALog) async throws {
     let type = try await contacts.verifiedType(data)
-    log(
+    await log(
       "signs up with \(ContactTarget.masked(data.email)), \(ContactTarget.masked(data.phoneNumber))"
     )
     let session = try await provider.begin("register", data.params(verifiedBy: type))
@@ -54,6 +54,7 @@ extension BSAService {
       if !flow.status.isFinished { await session.cancelIgnoringErrors() }
       return flow
     }
+    await log.states(session, since: 0, at: provider.client)
     switch flow.step {
     case .localAuth?:
       throw BSAError.failed(
@@ -63,14 +64,31 @@ extension BSAService {
     case nil:
       lastRegistration = try BSA.Registration(try flow.requireNoFailure(), data)
       // The person is registered, but BSA sent no usable secret for one-time codes.
-      if let problem = flow.result?["totpProblem"]?.stringValue { log(problem) }
+      if let problem = flow.result?["totpProblem"]?.stringValue { await log(problem) }
     }
   }
 
   @discardableResult
   func refresh() async throws -> BSA.Registration? {
     let list = AccountList(provider: provider.name)
-    let accounts = try await provider.client.call(list).accounts
+    return store(try await provider.client.call(list).accounts)
+  }
+
+  /// The time within which the daemon must answer a `load` call.
+  private static let loadLimit = Duration.seconds(1)
+
+  /// Returns the registration that this object received last. If there is none, asks the daemon and
+  /// blocks the thread for at most ``loadLimit``; nil if the daemon does not answer.
+  func savedRegistration() -> BSA.Registration? {
+    if let known = lastRegistration { return known }
+    let list = AccountList(provider: provider.name)
+    guard let reply = try? provider.client.callBlocking(list, within: Self.loadLimit) else {
+      return nil
+    }
+    return store(reply.accounts)
+  }
+
+  private func store(_ accounts: [Account]) -> BSA.Registration? {
     let registrations = accounts.sorted { $0.createdAt > $1.createdAt }.map { BSA.Registration($0) }
     let own = registrations.first { $0.account == lastRegistration?.account }
     lastRegistration = own ?? registrations.first

@@ -36,12 +36,17 @@ extension ContactService {
   func request(_ contact: ContactTarget, _ app: App, _ log: BSALog) async throws {
     try await locks.withLock(contact.key) {
       try Task.checkCancellation()
-      let flow =
-        if let session = try await activeFlow(contact) {
-          try await resend(session, contact, app, log)
-        } else {
-          try await begin(contact, app, log)
+      var flow: Flow
+      if let session = try await activeFlow(contact) {
+        flow = try await resend(session, contact, app, log)
+        // The flow sends no more numbers, by the operator's limit; another flow does.
+        if flow.problem?.reason == "sent_enough" {
+          await session.cancelIgnoringErrors()
+          flow = try await begin(contact, app, log)
         }
+      } else {
+        flow = try await begin(contact, app, log)
+      }
       guard try flow.requireNoFailure().step?.kind == .enterCode else {
         throw KitError(.unexpected, "usherd asks for a step other than entering a number")
       }
@@ -50,7 +55,7 @@ extension ContactService {
   }
 
   private func begin(_ contact: ContactTarget, _ app: App, _ log: BSALog) async throws -> Flow {
-    log("a number is requested for \(contact.masked)")
+    await log("a number is requested for \(contact.masked)")
     let session = try await provider.begin(
       Self.kind,
       [
@@ -61,6 +66,7 @@ extension ContactService {
     let flow = try await session.cancelOnTaskCancellation {
       try await session.waitUntil(\.isSettled)
     }
+    await log.states(session, since: 0, at: provider.client)
     if !flow.status.isFinished { cache.withLock { $0.apps[contact.key] = app } }
     return flow
   }
@@ -68,26 +74,31 @@ extension ContactService {
   private func resend(
     _ session: FlowSession, _ contact: ContactTarget, _ app: App, _ log: BSALog
   ) async throws -> Flow {
-    try compare(contact) { $0 == app }
-    return try await session.cancelOnTaskCancellation {
+    try compare(contact, app)
+    let first = session.flow.revision
+    let flow = try await session.cancelOnTaskCancellation {
       let wasBeingSent = session.flow.state == "sending"
       let seen = try await session.waitUntil(\.isSettled)
       // The daemon was already sending an OTP number, so this call does not request another one.
       if wasBeingSent { return seen }
-      log("another number is requested for \(contact.masked)")
+      await log("another number is requested for \(contact.masked)")
       return try await session.answer(.resend, to: seen)
     }
+    await log.states(session, since: first, at: provider.client)
+    return flow
   }
 
   /// Checks that a call has the same app data as the call that started the contact's flow.
   ///
   /// - Throws: ``BSAError`` if the data differ.
-  private func compare(_ contact: ContactTarget, _ isSame: (App) -> Bool) throws {
-    guard let app = cache.withLock({ $0.apps[contact.key] }), !isSame(app) else { return }
-    throw BSAError.failed(
-      rtCode: BSACode.clientKeyUnknown,
-      message: "the number was requested with another clientKey or bundleIdentifier")
+  private func compare(_ contact: ContactTarget, _ app: App) throws {
+    guard let known = cache.withLock({ $0.apps[contact.key] }), known != app else { return }
+    throw Self.otherApp
   }
+
+  private static let otherApp = BSAError.failed(
+    rtCode: BSACode.clientKeyUnknown,
+    message: "the number was requested with another clientKey or bundleIdentifier")
 
   private func activeFlow(_ contact: ContactTarget) async throws -> FlowSession? {
     try await provider.newestFlow(Self.kind, key: contact.key) { !$0.status.isFinished }
@@ -108,16 +119,21 @@ extension ContactService {
       guard let session = try await activeFlow(contact) else {
         throw KitError(.nothingWaiting, "no number was requested: request one first")
       }
-      try compare(contact) { $0.clientKey == clientKey }
-      log("a number of \(contact.masked) is verified")
+      await log("a number of \(contact.masked) is verified")
+      let first = session.flow.revision
       do {
         let flow = try await session.cancelOnTaskCancellation {
           let seen = try await session.waitUntil(\.isSettled)
-          return try await session.answer(.code(number, fields: [:]), to: seen)
+          // The daemon compares the key, because this process may not have requested the number.
+          let input = FlowInput.code(number, fields: ["clientKey": clientKey])
+          return try await session.answer(input, to: seen)
         }
+        await log.states(session, since: first, at: provider.client)
         return try disposeToken(flow, contact.type)
       } catch let error as UsherError where error.reason == .invalidInput {
+        if error.detail.field == "input.fields.clientKey" { throw Self.otherApp }
         // A malformed OTP number is reported to the program like a wrong one.
+        await log("the number is malformed")
         return nil
       }
     }

@@ -71,8 +71,8 @@ extension BSA.LocalAuth.Prompt {
 extension BSA.LocalAuthHelper {
   /// The error of a failed local authentication.
   public struct Failure: Error, Sendable, Equatable {
-    /// The SDK's code; nil if the SDK has none for the cause: the daemon cannot be reached, the
-    /// flow has expired, or there is no prompt.
+    /// The SDK's code; nil if the SDK has none for the cause: the daemon cannot be reached, or the
+    /// flow has expired. `AUTH_FAILED` if a passcode is needed and there is no prompt for one.
     public let errorCode: ErrorCode?
     /// Why the authentication failed, as a message for people.
     public let message: String
@@ -84,13 +84,14 @@ extension BSA.LocalAuthHelper {
 extension BSA.LocalAuth {
   /// Authenticates the person at this machine.
   ///
-  /// Exactly one of the callbacks is called, once, by a task of its own: in the background, as the
-  /// SDK documentation requires. Before a sign-up pass false for `checkDomainStateChanged`, because
-  /// the daemon has not saved yet which fingers are enrolled.
+  /// Exactly one of the callbacks is called, once, by a task of its own: on a background thread, as
+  /// the SDK documentation requires, also if the closures are written in an actor. Before a sign-up
+  /// pass false for `checkDomainStateChanged`, because the daemon has not saved yet which fingers
+  /// are enrolled.
   ///
   /// - Parameters:
   ///   - localAuthType: The method; not `NONE`, which is refused.
-  ///   - reason: The reason, which is shown to the person.
+  ///   - reason: The reason, which is shown to the person; a general one is shown if it is blank.
   ///   - checkDomainStateChanged: Whether to fail if the enrolled fingers differ from those at the
   ///     last success with a fingerprint.
   ///   - usePasscodeWhenFailed: Whether the passcode is accepted if a fingerprint cannot be used.
@@ -102,7 +103,7 @@ extension BSA.LocalAuth {
     localAuthType: BSA.Enums.LocalAuthType, reason: String, checkDomainStateChanged: Bool,
     usePasscodeWhenFailed: Bool, onSuccess: @escaping @Sendable () -> Void,
     onError: @escaping @Sendable (_ errorCode: BSA.LocalAuthHelper.ErrorCode?) -> Void,
-    disposeBag: DisposeBag? = nil
+    disposeBag: (any BSA.Disposer)? = nil
   ) {
     let request = LocalAuthOptions(
       type: localAuthType, reason: reason, checkDomainStateChanged: checkDomainStateChanged,

@@ -26,23 +26,25 @@ extension BSA {
     try await call { try await $0.refresh() }
   }
 
-  /// Returns the device id of the registration that this process received last.
+  /// Returns the device id of the saved registration; nil if no person is registered.
   ///
-  /// The daemon is not called: before ``refresh()`` or a sign-up by this process the result is nil.
-  public static func loadDeviceID() -> String? { service.lastRegistration?.deviceID }
+  /// This and the other `load` calls return the values that this process received last, from a
+  /// sign-up or from the daemon. If it has none, the first `load` call asks the daemon and blocks
+  /// its thread meanwhile, usually for less than a millisecond, at most for a second. If the daemon
+  /// does not answer, the result is nil, and the next call asks again. ``refresh()`` does not
+  /// block, and also sees what other programs have changed.
+  public static func loadDeviceID() -> String? { service.savedRegistration()?.deviceID }
 
-  /// Returns the push token (FCM) of the registration. The result is nil before ``refresh()`` or a
-  /// sign-up by this process, and if the sign-up had no push token.
-  public static func loadFCMToken() -> String? { service.lastRegistration?.fcmToken }
+  /// Returns the push token (FCM) of the saved registration, as ``loadDeviceID()`` does; nil also
+  /// if the sign-up had none.
+  public static func loadFCMToken() -> String? { service.savedRegistration()?.fcmToken }
 
-  /// Returns the person's id at BSA. The result is nil before ``refresh()`` or a sign-up by this
-  /// process.
-  public static func loadUserKey() -> String? { service.lastRegistration?.userKey }
+  /// Returns the person's id at BSA, as ``loadDeviceID()`` does.
+  public static func loadUserKey() -> String? { service.savedRegistration()?.userKey }
 
-  /// Returns the registration's method of local authentication. The result is nil before
-  /// ``refresh()`` or a sign-up by this process.
+  /// Returns the saved registration's method of local authentication, as ``loadDeviceID()`` does.
   public static func loadLocalAuthType() -> Enums.LocalAuthType? {
-    service.lastRegistration?.localAuthType
+    service.savedRegistration()?.localAuthType
   }
 
   /// Unavailable: the secret for TOTP codes never leaves the daemon, which computes the codes.

@@ -9,7 +9,10 @@ struct BSAContactTests {
   private let clock = MovableClock()
   private let fixture: BSAFixture
 
-  init() throws { fixture = try BSAFixture(["resend_seconds": "150"], clock: clock) }
+  init() throws {
+    fixture = try BSAFixture(
+      ["resend_seconds": "150", "otp_seconds": "180", "max_wrong_codes": "5"], clock: clock)
+  }
 
   @Test(
     "a wrong BSA OTP is reported as wrong_code; a resend after the pause replaces the first OTP")
@@ -35,7 +38,7 @@ struct BSAContactTests {
     #expect(try fixture.enter(fixture.number(), to: sent)["status"] == "succeeded")
   }
 
-  @Test("the fifth wrong OTP ends BSA verifyContact with attempts_exhausted and rtCode 3005")
+  @Test("the wrong OTP of max_wrong_codes ends BSA verifyContact as attempts_exhausted and 3005")
   func fiveWrong() throws {
     try fixture.set(["attempts": 20])
     var flow = try fixture.verifyContact()
@@ -45,7 +48,7 @@ struct BSAContactTests {
     #expect(try fixture.requests("mailVerify") == 5)
   }
 
-  @Test("an expired BSA OTP is code_expired; after its own deadline the daemon does not ask BSA")
+  @Test("an expired BSA OTP is code_expired; after otp_seconds the daemon does not ask BSA")
   func expired() throws {
     let flow = try fixture.verifyContact()
     try fixture.sandbox.control("POST", "bsa/expire", ["what": "numbers"])
@@ -61,9 +64,9 @@ struct BSAContactTests {
     "an invalid contact or userKey fails with BSA rtCode 2002; invalid parameters start no flow")
   func impossible() throws {
     for (kind, params, member) in [
-      ("verifyContact", ["sendType": "email", "sendTarget": "alice"], "sendTarget"),
-      ("verifyContact", ["sendType": "sms", "sendTarget": "123456"], "sendTarget"),
-      ("register", BSAPerson.alice.params() + ["userKey": "...."], "userKey"),
+      ("verifyContact", ["sendType": "email", "sendTarget": " "], "sendTarget"),
+      ("verifyContact", ["sendType": "sms", "sendTarget": "-"], "sendTarget"),
+      ("register", BSAPerson.alice.params() + ["userKey": ".."], "userKey"),
     ] as [(String, JSONValue, String)] {
       let flow = try fixture.start(kind, params)
       #expect(flow.failure == ["invalid_request", "2002", nil], "\(flow.text)")
@@ -72,8 +75,8 @@ struct BSAContactTests {
       #expect(flow["failure"]?["retryable"] == false)
     }
     for (method, params, field) in [
-      ("checkDuplicate", ["verifyType": "email", "verifyData": "alice"], "verifyData"),
-      ("checkUserKey", ["userKey": "abc"], "userKey"),
+      ("checkDuplicate", ["verifyType": "email", "verifyData": ""], "verifyData"),
+      ("checkUserKey", ["userKey": "a\tbc"], "userKey"),
     ] as [(String, JSONValue, String)] {
       let error = try fixture.app.error(of: "registration.\(method)", params + ["provider": "bsa"])
       #expect(error["data"]?["reason"] == "invalid_params", "\(error.text)")

@@ -12,7 +12,7 @@ struct BSAProviderAnswerTests {
 
   init() throws { fixture = try BSAFixture(clock: clock) }
 
-  @Test("a refusal by BSA is reported as its rtCode and our own message, whatever the HTTP status")
+  @Test("a refusal by BSA is reported as its rtCode and our message, without an rtMsg like a token")
   func refused() throws {
     for (rtCode, status, message, isRetryable) in [
       (2012, 200, "the server is being maintained", true),

@@ -8,7 +8,7 @@ struct BSARegisterBadInputTests {
   private let fixture: BSAFixture
   private let alice = BSAPerson.alice
 
-  init() throws { fixture = try BSAFixture() }
+  init() throws { fixture = try BSAFixture(["allow_no_local_auth": "false"]) }
 
   private func register(_ more: JSONValue) throws -> JSONValue {
     try fixture.start("register", alice.params() + more)

@@ -4,8 +4,8 @@ import UsherKit
 
 // The calls of the vendor's page "User Registration" as it writes them, with these corrections:
 //
-//  1. `import UsherKit` replaces RxSwift, because UsherKit has its own `DisposeBag`. `import
-//     Dispatch` is for the main queue.
+//  1. `import UsherKit` replaces RxSwift, because UsherKit has its own `BSA.DisposeBag`, to which
+//     the page's `DisposeBag` is an alias here. `import Dispatch` is for the main queue.
 //  2. The page's `self` is a class of its own. It is `Sendable`, because callbacks run on any
 //     thread; so is `data`, whose two members are behind a lock.
 //  3. The page passes types to `verifyOTPNumber` instead of values; here it gets `.Email` and the
@@ -25,7 +25,14 @@ import UsherKit
 //  9. `@escaping OnTotalLog? = nil`, in the page's tables, is not Swift: an optional closure always
 //     escapes.
 // 10. "Information saved after SignUp" names functions without parentheses. `loadTOTPSecretKey`
-//     does not exist here: `totpCode()` returns codes of the secret.
+//     does not compile, with a message that says why: the secret stays sealed in the daemon, and
+//     `totpCode()` returns codes of it.
+//
+// What happens differently than on a phone is told on the page BSA of the daemon's documentation,
+// under Differences.
+
+/// RxSwift's name, as the page uses it.
+private typealias DisposeBag = BSA.DisposeBag
 
 /// An app written for BSA's SDK.
 final class BSASeedExample: Sendable {

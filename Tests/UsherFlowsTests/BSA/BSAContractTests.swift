@@ -1,3 +1,4 @@
+import Foundation
 import JSONRPC
 import Testing
 import UsherAPI
@@ -34,7 +35,7 @@ extension Standing where Machine == BSAVerifyContact {
     return [
       Self(
         "refused",
-        try .init(.init(sendType: .email, sendTarget: "ada"), BSAParts.origin()), ["resumed"]),
+        try .init(.init(sendType: .email, sendTarget: ""), BSAParts.origin()), ["resumed"]),
       sending, sending.after("gone", BSAParts.gone),
       Self("otpSent", try .sent(), ["code", "resend", "back"]),
       verifying, verifying.after("gone", BSAParts.gone),
@@ -76,7 +77,7 @@ extension Standing where Machine == BSAReregisterDevice {
     let sending = Self("sending", try .init(), ["sendToMember", "resumed"])
     let replacing = Self("signingUp", try .replacing(), ["replace", "resumed"])
     return [
-      Self("refused", try .init { $0.userKey = "" }, ["resumed"]),
+      Self("blank key", try .init { $0.userKey = "" }, ["resumed"]),
       sending, sending.after("gone", BSAParts.gone),
       Self("otpSent", try .sent(), ["code", "resend", "back"]),
       replacing, replacing.after("lost", BSAParts.lost),
@@ -214,6 +215,24 @@ struct BSAContractTests {
     try check(Standing<BSARegister>.all(), storedIn: "BSARegister")
     try check(Standing<BSAReregisterDevice>.all(), storedIn: "BSAReregisterDevice")
     try check(Standing<BSAAuthenticate>.all(), storedIn: "BSAAuthenticate")
+  }
+
+  @Test("a BSA flow that an earlier version refused is read back with its failure")
+  func earlierRefusal() throws {
+    let file = URL(filePath: #filePath).deletingLastPathComponent().deletingLastPathComponent()
+      .appending(path: "Fixtures/StoredFlows/BSAReregisterDevice.json")
+    let forms = try JSONDecoder().decode([String: String].self, from: Data(contentsOf: file))
+    let decoder = JSONDecoder()
+    decoder.userInfo[.sealedStorage] = true
+    let form = try #require(forms["refused"])
+    var flow = try decoder.decode(BSAReregisterDevice.self, from: Data(form.utf8))
+    var context = moment()
+    let answer = flow.receive(.resumed, at: &context)
+    guard case .fail(let failure, _) = answer else {
+      Issue.record("the flow does not fail: \(answer)")
+      return
+    }
+    #expect(failure.message.hasPrefix("userKey must be 4 to 64"))
   }
 
   private func restart<Machine: FlowMachine>(_ standings: [Standing<Machine>]) throws {

@@ -122,8 +122,8 @@ struct BSAFuzzTests {
         #expect(try storedAndRead(driven.flow).view == driven.flow.view)
         check(driven.problem?.message ?? "no problem")
         for case .signUp in driven.calls { #expect(!mayBeSignedUp, "the flow signs up twice") }
-        if case .provider(.called(.signUp, let outcome)) = event {
-          mayBeSignedUp = BSAReply(outcome).mayHaveTakenEffect
+        if case .provider(.called(let call, let outcome)) = event, case .signUp = call {
+          mayBeSignedUp = BSAReply(outcome, to: call).mayHaveTakenEffect
         }
       }
     }

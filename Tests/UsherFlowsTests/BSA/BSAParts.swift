@@ -32,8 +32,19 @@ enum BSAParts {
   static func provider(_ change: (inout BSASettings) -> Void = { _ in }) -> ProviderConfig {
     var settings = BSASettings(
       clientKeyCredential: "bsa-client-key", appPackage: "com.example.app", appVersion: "1.0.0")
+    // The operator's limits in the stored forms of flows. ``withoutLimits(_:)`` removes them.
+    (settings.otpSeconds, settings.resendSeconds) = (180, 30)
+    (settings.allowNoLocalAuth, settings.registrationChecks) = (false, false)
     change(&settings)
     return ProviderConfig(name: name, settings: settings)
+  }
+
+  /// Sets the settings that limit the user to their defaults.
+  static func withoutLimits(_ settings: inout BSASettings) {
+    let defaults = BSASettings(clientKeyCredential: "x", appPackage: "x", appVersion: "x")
+    (settings.otpSeconds, settings.resendSeconds) = (defaults.otpSeconds, defaults.resendSeconds)
+    (settings.maxCodes, settings.maxWrongCodes) = (defaults.maxCodes, defaults.maxWrongCodes)
+    settings.allowNoLocalAuth = defaults.allowNoLocalAuth
   }
 
   static func contact(_ channel: BSAContact.Channel = .email) -> BSAContact {

@@ -6,6 +6,13 @@ import UsherCore
 
 @testable import UsherFlows
 
+extension BSAReply {
+  /// Reads the outcome of a call of which BSA may repeat everything.
+  fileprivate static func read(_ outcome: CallOutcome) -> BSAReply {
+    BSAReply(outcome, to: .deviceCheck(device: BSAParts.device))
+  }
+}
+
 @Suite("Replies of BSA")
 struct BSAReplyTests {
   private static let statuses = [200, 201, 204, 302, 400, 401, 403, 404, 408, 425, 429, 500, 503]
@@ -13,15 +20,17 @@ struct BSAReplyTests {
   @Test("a reply with BSA rtCode 0 is a success, whatever its HTTP status", arguments: statuses)
   func said(status: Int) {
     let data: JSONValue = ["result": true, "more": [1, "x"]]
-    #expect(BSAReply(BSAParts.said(data, status: status)) == .success(data))
-    #expect(BSAReply(BSAParts.said("text", status: status)) == .success("text"))
-    #expect(BSAReply(BSAParts.said(status: status)) == .success(.null))
+    #expect(BSAReply.read(BSAParts.said(data, status: status)) == .success(data))
+    #expect(BSAReply.read(BSAParts.said("text", status: status)) == .success("text"))
+    #expect(BSAReply.read(BSAParts.said(status: status)) == .success(.null))
   }
 
   @Test("a reply with any other rtCode is a refusal, whatever its HTTP status", arguments: statuses)
   func refused(status: Int) {
     for code: Int64 in [1, 2000, 2009, 5019, 10_001, 77_777, -1, .max] {
-      #expect(BSAReply(BSAParts.refusal(code, status: status)) == .refused(RTCode(code)))
+      #expect(
+        BSAReply.read(BSAParts.refusal(code, status: status))
+          == .refused(RTRefusal(RTCode(code), message: "the vendor's words")))
     }
   }
 
@@ -36,7 +45,7 @@ struct BSAReplyTests {
   func unreadable(text: String) {
     for status in [200, 302, 400, 401, 404, 499] {
       #expect(
-        BSAReply(.reply(reply(text: text, status: status)))
+        BSAReply.read(.reply(reply(text: text, status: status)))
           == .unreadable("the provider's answer (HTTP \(status)) has no rtCode"))
     }
   }
@@ -47,7 +56,7 @@ struct BSAReplyTests {
       (408, true), (425, false), (429, false), (500, true), (503, true), (599, true),
     ] {
       #expect(
-        BSAReply(.reply(reply(text: text, status: status)))
+        BSAReply.read(.reply(reply(text: text, status: status)))
           == .failed(
             BSAReplyError(
               message: "the provider answers HTTP \(status)", mayHaveTakenEffect: mayHaveTakenEffect
@@ -58,7 +67,7 @@ struct BSAReplyTests {
   @Test("Retry-After of an HTTP 429 or 503 reply of BSA is part of the failure")
   func retryAfter() {
     for status in [429, 503] {
-      let answer = BSAReply(BSAParts.failing(status, after: 7))
+      let answer = BSAReply.read(BSAParts.failing(status, after: 7))
       guard case .failed(let problem) = answer else {
         Issue.record("the reply is not a failed call: \(answer)")
         return
@@ -70,11 +79,13 @@ struct BSAReplyTests {
   @Test("a BSA call without a reply is a failure that says whether the request was sent")
   func unreachable() {
     #expect(
-      BSAReply(BSAParts.gone) == .failed(BSAReplyError(message: "gone", mayHaveTakenEffect: false)))
+      BSAReply.read(BSAParts.gone)
+        == .failed(BSAReplyError(message: "gone", mayHaveTakenEffect: false)))
     #expect(
-      BSAReply(BSAParts.lost) == .failed(BSAReplyError(message: "lost", mayHaveTakenEffect: true)))
-    #expect(BSAReply(.unreadable(message: "a redirect")) == .unreadable("a redirect"))
-    #expect(BSAReply(.noToken(message: "no token")) == .noToken("no token"))
+      BSAReply.read(BSAParts.lost)
+        == .failed(BSAReplyError(message: "lost", mayHaveTakenEffect: true)))
+    #expect(BSAReply.read(.unreadable(message: "a redirect")) == .unreadable("a redirect"))
+    #expect(BSAReply.read(.noToken(message: "no token")) == .noToken("no token"))
   }
 
   @Test("an integer in a reply of BSA may be written as a string")
@@ -101,7 +112,7 @@ struct BSAReplyTests {
 }
 
 @Suite("Refusals of BSA")
-struct BSARefusalTests {
+struct RTRefusalTests {
   private func failure(_ code: Int64) throws -> Failure {
     var driven = try DrivenContact()
     driven.refused(code)
@@ -125,7 +136,9 @@ struct BSARefusalTests {
       #expect(failure.message == entry.meaning && !failure.title.isEmpty)
       #expect(
         failure.provider
-          == ProviderErrorCode(name: BSAParts.name, code: String(number), title: entry.name))
+          == ProviderErrorCode(
+            name: BSAParts.name, code: String(number), title: entry.name,
+            message: "the vendor's words"))
     }
   }
 
@@ -134,6 +147,9 @@ struct BSARefusalTests {
     let failure = try failure(code)
     #expect(failure.reason == .providerRejected && !failure.retryable)
     #expect(failure.message == "the provider refuses for a reason that has no name")
-    #expect(failure.provider == ProviderErrorCode(name: BSAParts.name, code: String(code)))
+    #expect(
+      failure.provider
+        == ProviderErrorCode(
+          name: BSAParts.name, code: String(code), message: "the vendor's words"))
   }
 }

@@ -202,9 +202,16 @@ struct ContactVerificationTests {
 
 @Suite("Limits of a contact verification (BSA)")
 struct ContactLimitTests {
-  @Test("the fifth wrong code ends BSA verifyContact as attempts_exhausted")
+  /// Returns a flow that has sent a code, with the operator's limits of five codes and guesses.
+  private func limited() throws -> DrivenContact {
+    var driven = try DrivenContact { ($0.maxCodes, $0.maxWrongCodes) = (5, 5) }
+    driven.said()
+    return driven
+  }
+
+  @Test("the wrong code of max_wrong_codes ends BSA verifyContact as attempts_exhausted")
   func guesses() throws {
-    var driven = try DrivenContact.sent()
+    var driven = try limited()
     for _ in 1...4 {
       driven.type(Secret("000000"))
       driven.wrong()
@@ -219,7 +226,7 @@ struct ContactLimitTests {
 
   @Test("the count of wrong BSA codes survives a resend, a lost reply and a restart")
   func guessesStay() throws {
-    var driven = try DrivenContact.sent()
+    var driven = try limited()
     for _ in 1...2 {
       driven.type()
       driven.wrong()
@@ -241,7 +248,7 @@ struct ContactLimitTests {
 
   @Test("expired BSA codes and lost replies do not count as wrong codes")
   func uncounted() throws {
-    var driven = try DrivenContact.sent()
+    var driven = try limited()
     for round in 1...10 {
       driven.type()
       if round.isMultiple(of: 2) { driven.refused(3006) } else { driven.answered(BSAParts.lost) }
@@ -252,9 +259,9 @@ struct ContactLimitTests {
     #expect(driven.problem?.reason == "wrong_code")
   }
 
-  @Test("BSA verifyContact sends at most five codes, and the fifth can still be typed")
+  @Test("BSA verifyContact sends at most max_codes codes, and the last can still be typed")
   func sendings() throws {
-    var driven = try DrivenContact.sent()
+    var driven = try limited()
     var time = now
     for _ in 2...5 {
       time = time + .seconds(30)

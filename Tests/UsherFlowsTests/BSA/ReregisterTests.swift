@@ -15,11 +15,11 @@ struct ReregisterBeginTests {
   private static let faults: [(String, String, @Sendable (inout Params) -> Void)] = [
     ("2000", "the clientKey is not", { $0.clientKey = WireSecret("other-key") }),
     ("2000", "the appPackage is not", { $0.appPackage = "com.example" }),
-    ("2002", "verifyData must be an e-mail address", { $0.verifyData = "ada" }),
-    ("2002", "userKey must be 4 to 64", { $0.userKey = "..." }),
-    ("2002", "name must be a name", { $0.name = "" }),
+    ("2002", "verifyData must be an e-mail address", { $0.verifyData = "" }),
+    ("2002", "userKey must be another", { $0.userKey = ".." }),
+    ("2002", "name must be 1 to 512", { $0.name = "" }),
     ("2002", "pushToken must be 1 to 4096", { $0.pushToken = "" }),
-    ("2002", "appVersion must be 1 to 4096", { $0.appVersion = "2 1" }),
+    ("2002", "appVersion must be 1 to 4096", { $0.appVersion = " " }),
     ("3000", "authType must not be none", { $0.authType = BSAAuthType.none }),
   ]
 

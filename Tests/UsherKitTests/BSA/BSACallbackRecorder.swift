@@ -16,11 +16,18 @@ final class BSACallbackRecorder: Sendable {
   private let events: AsyncStream<Event>
   private let feed: AsyncStream<Event>.Continuation
   private let lines = Mutex<[String]>([])
-  let bag = DisposeBag()
+  let bag = BSA.DisposeBag()
 
   init() { (events, feed) = AsyncStream.makeStream() }
 
-  var log: String { lines.withLock { $0.joined(separator: "\n") } }
+  /// The lines of the log, with the time that each begins with.
+  var timedLog: [String] { lines.withLock { $0 } }
+
+  /// The log without the times of its lines.
+  var log: String {
+    timedLog.map { $0.split(separator: " ", maxSplits: 1).last.map { String($0) } ?? "" }
+      .joined(separator: "\n")
+  }
 
   /// Returns the callbacks up to `onCompleted`, or up to the call of ``stopRecording()``.
   func all() async -> [Event] {

@@ -93,7 +93,7 @@ extension BSAKitTests {
       ])
       try await daemon.run { _ in
         let recorder = BSACallbackRecorder()
-        let bag = DisposeBag()
+        let bag = BSA.DisposeBag()
         BSA.APICaller.checkUserKeyAvailable(
           userKey: "user1",
           onUserKeyAvailable: {
@@ -113,7 +113,7 @@ extension BSAKitTests {
       let daemon = BSADaemon(.sending)
       try await daemon.run { _ in
         let recorder = BSACallbackRecorder()
-        var bag: DisposeBag? = DisposeBag()
+        var bag: BSA.DisposeBag? = BSA.DisposeBag()
         let calls = bag.map { bag in
           BSA.APICaller.requestSendOTPNumber(
             sendType: .SMS, sendTarget: "+821012345678", clientKey: "k", bundleIdentifier: "b",
@@ -130,6 +130,41 @@ extension BSAKitTests {
         #expect(await recorder.all() == [] && bag == nil)
       }
       #expect(daemon.status() == "cancelled")
+    }
+
+    @Test("a bag of another library that is a BSA.Disposer cancels its BSA call")
+    func otherBag() async throws {
+      let daemon = BSADaemon(.sending)
+      try await daemon.run { _ in
+        let recorder = BSACallbackRecorder()
+        let bag = OtherBag()
+        BSA.APICaller.requestSendOTPNumber(
+          sendType: .Email, sendTarget: "user@email.com", clientKey: "k", bundleIdentifier: "b",
+          onSuccess: recorder.answer("onSuccess"), onFailed: recorder.failed,
+          onError: recorder.error, onCompleted: recorder.completed, disposeBag: bag)
+        var methods = daemon.methodsHeard.makeAsyncIterator()
+        while let heard = await methods.next(), heard != "flow.start" {}
+        bag.dispose()
+        while let heard = await methods.next(), heard != "flow.cancel" {}
+        recorder.stopRecording()
+        check(await recorder.all(), is: [])
+      }
+      #expect(daemon.status() == "cancelled")
+    }
+
+    @Test("a BSA call with a disposed bag of another library is not made")
+    func otherDisposedBag() async throws {
+      let daemon = BSADaemon(starts: [])
+      try await daemon.run { _ in
+        let recorder = BSACallbackRecorder()
+        let bag = OtherBag()
+        bag.dispose()
+        BSA.APICaller.checkUserKeyAvailable(
+          userKey: "user1", onUserKeyAvailable: recorder.answer("available"),
+          onUserKeyNotAvailable: recorder.answer("not available"), onFailed: recorder.failed,
+          onError: recorder.error, disposeBag: bag)
+      }
+      #expect(daemon.methods == [])
     }
 
     @Test("a BSA call with a disposed DisposeBag is not made")
@@ -177,5 +212,20 @@ extension BSAKitTests {
       }
       #expect(daemon.status() == "cancelled")
     }
+  }
+}
+
+/// A bag as another library has it: not `Sendable`, and without knowledge of calls.
+private final class OtherBag: BSA.Disposer {
+  private var closures: [@Sendable () -> Void] = []
+  private var isDisposed = false
+
+  func insert(_ dispose: @escaping @Sendable () -> Void) {
+    if isDisposed { dispose() } else { closures.append(dispose) }
+  }
+
+  func dispose() {
+    isDisposed = true
+    for closure in closures { closure() }
   }
 }

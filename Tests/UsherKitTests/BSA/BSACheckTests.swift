@@ -161,7 +161,7 @@ extension BSAKitTests {
           #expect(
             recorder.log == """
               BSA.checkDuplicateUserData: begins
-              BSA.checkDuplicateUserData: looks for s•••@e•••
+              BSA.checkDuplicateUserData: calls registration.checkDuplicate for s•••@e•••
               BSA.checkDuplicateUserData: \(end)
               """)
         }

@@ -1,3 +1,4 @@
+import Foundation
 import JSONRPC
 import Synchronization
 import Testing
@@ -156,11 +157,51 @@ extension BSAKitTests {
       #expect(person.ends == 1)
     }
 
-    @Test("BSA local authentication without a prompt cancels the flow of a passcode")
+    @Test("BSA local authentication that needs a prompt and has none warns, and is AUTH_FAILED")
     func nobodyAsks() async throws {
+      let (lines, feed) = AsyncStream.makeStream(of: String.self)
+      let usual = BSAService.warnings.withLock { warn in
+        defer { warn = { feed.yield($0) } }
+        return warn
+      }
+      defer { BSAService.warnings.withLock { $0 = usual } }
       let daemon = BSADaemon(.passcode)
-      #expect(try await outcome(daemon, nil, .PASSCODE) == .error(nil))
+      #expect(try await outcome(daemon, nil, .PASSCODE) == .error(.AUTH_FAILED))
       #expect(daemon.status() == "cancelled")
+      var all = lines.makeAsyncIterator()
+      let line = try #require(await all.next())
+      #expect(
+        line.hasPrefix("BSA.LocalAuth.startSimpleAuth: ") && line.contains("configure(prompt:)"))
+    }
+
+    @Test(
+      "BSA local authentication has a reason that the daemon accepts, whatever the program passes",
+      arguments: [
+        ("open the till", "open the till"), ("", "confirm that it is you"),
+        (" \n", "confirm that it is you"), ("open\nthe\u{7}till", "open the till"),
+      ])
+    func reasons(reason: String, shown: String) async throws {
+      let daemon = BSADaemon(.authenticated)
+      try await daemon.run { _ in
+        try await BSA.LocalAuth.startSimpleAuth(
+          localAuthType: .BIOMETRIC, reason: reason, checkDomainStateChanged: false,
+          usePasscodeWhenFailed: false)
+      }
+      #expect(daemon.params(of: "flow.start").first?["params"]?["reason"] == .string(shown))
+    }
+
+    @Test("the callbacks of BSA local authentication run in the background")
+    @MainActor
+    func background() async throws {
+      try await BSADaemon(.authenticated).run { _ in
+        let (threads, feed) = AsyncStream.makeStream(of: Bool.self)
+        BSA.LocalAuth.startSimpleAuth(
+          localAuthType: .BIOMETRIC, reason: "r", checkDomainStateChanged: false,
+          usePasscodeWhenFailed: false, onSuccess: { feed.yield(isMainThread()) },
+          onError: { _ in feed.yield(true) })
+        var all = threads.makeAsyncIterator()
+        #expect(await all.next() == false)
+      }
     }
 
     @Test("a BSA prompt can scan again, choose another way or cancel")
@@ -266,3 +307,5 @@ extension BSAKitTests {
     }
   }
 }
+
+private func isMainThread() -> Bool { Thread.isMainThread }

@@ -42,7 +42,8 @@ extension BSAKitTests {
       try await register(daemon, Lines("1357", "2468"))
       #expect(
         daemon.inputs == [
-          ["type": "enterCode", "code": "000000"], ["type": "enterCode", "code": "298336"],
+          ["type": "enterCode", "code": "000000", "fields": ["clientKey": "a1hrg2xv"]],
+          ["type": "enterCode", "code": "298336", "fields": ["clientKey": "a1hrg2xv"]],
           ["type": "localAuth", "passcode": "1357"], ["type": "localAuth", "passcode": "2468"],
         ])
       let signUp = daemon.params(of: "flow.start").last?["params"]

@@ -1,6 +1,8 @@
+import Dispatch
 import JSONRPC
 import Testing
-import UsherKit
+
+@testable import UsherKit
 
 extension BSAKitTests {
   @Suite("BSA sign-up and saved registration")
@@ -9,7 +11,6 @@ extension BSAKitTests {
     func succeeds() async throws {
       let daemon = BSADaemon(.signingUp, .registered)
       try await daemon.run { _ in
-        #expect(BSA.loadUserKey() == nil)
         check(await recordedEvents { $0.signUp() }, is: [.answer("onSuccess"), .completed])
         #expect(BSA.loadUserKey() == "user1")
         #expect(BSA.loadDeviceID() == "dev-1")
@@ -97,7 +98,7 @@ extension BSAKitTests {
       try await BSADaemon(.signingUp, end).run { _ in
         check(
           await recordedEvents { $0.signUp() }, is: [.failed(rtCode, "why it failed"), .completed])
-        #expect(BSA.loadUserKey() == nil)
+        #expect(BSA.service.lastRegistration == nil)
       }
     }
 
@@ -145,6 +146,8 @@ extension BSAKitTests {
           recorder.log == """
             BSA.requestSignUp: begins
             BSA.requestSignUp: signs up with u•••@e•••, •••78
+            BSA.requestSignUp: flw_1: revision 1 at 2030-01-01T00:00:00Z: done
+            BSA.requestSignUp: flw_1: succeeded
             BSA.requestSignUp: was answered
             """)
       }
@@ -174,6 +177,49 @@ extension BSAKitTests {
       #expect(daemon.params(of: "account.list").first == ["provider": "bsa"])
     }
 
+    @Test("a new process reads what is saved with its first load call, and then remembers it")
+    func newProcess() async throws {
+      let daemon = BSADaemon(replies: ["account.list": [BSADaemon.accounts(1, 2)]])
+      try await daemon.run { _ in
+        // The fake daemon needs threads of the cooperative pool, which this may not block.
+        let saved = await onOtherThread {
+          [
+            BSA.loadUserKey(), BSA.loadDeviceID(), BSA.loadFCMToken(),
+            BSA.loadLocalAuthType()?.rawValue,
+          ]
+        }
+        #expect(saved == ["user2", "dev-2", "fcm-2", "PASSCODE"])
+      }
+      #expect(daemon.methods == ["account.list"])
+      #expect(daemon.params(of: "account.list").first == ["provider": "bsa"])
+    }
+
+    @Test("a load call is nil without a registration, and asks the daemon again the next time")
+    func nothingSaved() async throws {
+      let daemon = BSADaemon(replies: [
+        "account.list": [
+          BSADaemon.accounts(), .refused(BSADaemon.error("permission_denied")), .lost,
+          BSADaemon.accounts(1),
+        ]
+      ])
+      try await daemon.run { _ in
+        let saved = await onOtherThread { (1...4).map { _ in BSA.loadUserKey() } }
+        #expect(saved == [nil, nil, nil, "user1"])
+      }
+      #expect(daemon.methods.count == 4)
+    }
+
+    @Test("a load call is nil if the daemon is not running or does not answer within a second")
+    func noAnswer() async throws {
+      BSA.configure(socketPath: "/tmp/no-such-folder/s")
+      #expect(BSA.loadUserKey() == nil)
+      let daemon = BSADaemon(replies: ["account.list": [.unanswered]])
+      try await daemon.run { _ in
+        let saved = await onOtherThread { BSA.loadDeviceID() }
+        #expect(saved == nil)
+      }
+    }
+
     @Test("BSA.refresh prefers the registration that this program made over a newer one")
     func own() async throws {
       let daemon = BSADaemon(
@@ -184,5 +230,13 @@ extension BSAKitTests {
         #expect(try await BSA.refresh()?.account == "acc_1")
       }
     }
+  }
+}
+
+/// Runs blocking code on a thread that is not one of the cooperative pool.
+private func onOtherThread<Value: Sendable>(_ body: @escaping @Sendable () -> Value) async -> Value
+{
+  await withCheckedContinuation { continuation in
+    DispatchQueue.global().async { continuation.resume(returning: body()) }
   }
 }

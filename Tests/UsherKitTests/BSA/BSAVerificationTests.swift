@@ -38,7 +38,9 @@ extension BSAKitTests {
           await UsherKitTests.recordedEvents { $0.verifyNumber() },
           is: [.answer("onValidOTPNumber dsp_1"), .completed])
       }
-      #expect(daemon.inputs.last == ["type": "enterCode", "code": "298336"])
+      #expect(
+        daemon.inputs.last
+          == ["type": "enterCode", "code": "298336", "fields": ["clientKey": "a1hrg2xv"]])
     }
 
     @Test("verifyOTPNumber calls onInvalidOTPNumber if the reply to a second wrong code is lost")
@@ -237,11 +239,38 @@ extension BSAKitTests {
           first.log + "\n" + second.log == """
             BSA.requestSendOTPNumber: begins
             BSA.requestSendOTPNumber: a number is requested for u•••@e•••
+            BSA.requestSendOTPNumber: flw_1: revision 1 at 2030-01-01T00:00:00Z: otpSent
             BSA.requestSendOTPNumber: was answered
             BSA.verifyOTPNumber: begins
             BSA.verifyOTPNumber: a number of u•••@e••• is verified
+            BSA.verifyOTPNumber: flw_1: revision 2 at 2030-01-01T00:00:00Z: verifying
+            BSA.verifyOTPNumber: flw_1: revision 3 at 2030-01-01T00:00:00Z: done
+            BSA.verifyOTPNumber: flw_1: succeeded
             BSA.verifyOTPNumber: was answered
             """)
+        for line in first.timedLog + second.timedLog {
+          let time = line.prefix { $0 != " " }
+          #expect(time.hasPrefix("20") && time.hasSuffix("Z") && time.contains("T"), "\(line)")
+        }
+      }
+    }
+
+    @Test("the log of a refused BSA code names the flow's problem or failure with its rtCode")
+    func logOfRefusal() async throws {
+      let daemon = BSADaemon(
+        .otpSent,
+        inputs: [
+          .advances([.otpSent.with(problem: "wrong_code", code: 3005)]),
+          .advances([.failed("provider_rejected", "2012")]),
+        ])
+      try await daemon.run { _ in
+        _ = await UsherKitTests.recordedEvents { $0.requestNumber() }
+        for last in ["problem wrong_code, rtCode 3005", "failed: provider_rejected, rtCode 2012"] {
+          let recorder = BSACallbackRecorder()
+          recorder.verifyNumber()
+          _ = await recorder.all()
+          #expect(recorder.log.contains("BSA.verifyOTPNumber: flw_1: \(last)\n"), "\(recorder.log)")
+        }
       }
     }
   }
