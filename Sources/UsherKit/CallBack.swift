@@ -1,12 +1,13 @@
 /// Runs an `async` call and passes its result to a completion handler, as the vendors' SDKs do.
 ///
-/// `completion` is called exactly once, with the value or the error of the call. A new task calls
-/// it on Swift's concurrent executor: on no particular thread, possibly before this returns.
+/// `completion` is called exactly once, with the value or the error of the call, by a new task: on
+/// the actor of the closure if it has one, else on no particular thread, possibly before this
+/// returns.
 ///
 /// - Returns: The task; cancelling it cancels the call.
 @discardableResult
 func callBack<Value: Sendable, Failure: Error>(
-  _ completion: @escaping @Sendable (Result<Value, Failure>) -> Void,
+  _ completion: @escaping @isolated(any) @Sendable (Result<Value, Failure>) -> Void,
   with call: @escaping @Sendable () async throws(Failure) -> Value
 ) -> Task<Void, Never> {
   Task {
@@ -16,6 +17,6 @@ func callBack<Value: Sendable, Failure: Error>(
     } catch {
       result = .failure(error)
     }
-    completion(result)
+    await completion(result)
   }
 }
