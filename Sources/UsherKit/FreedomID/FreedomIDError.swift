@@ -23,8 +23,8 @@ public enum FreedomIDError: Error, Sendable, Equatable {
   /// during the call and was not restarted in time. `unknownError` means that the connection to the
   /// daemon failed for a reason that this library does not know.
   case networkError(NetworkError)
-  /// The person did not grant all that the app asked for, Freedom ID reports the error, or a rule of
-  /// the daemon's policy forbids the call.
+  /// The person did not grant all that the app asked for, Freedom ID reports the error, or a rule
+  /// of the daemon's policy forbids the call.
   case accessDenied
   /// Freedom ID reports the error; or no ``FreedomID`` object was created, the daemon has no
   /// provider of that name, or the provider's mode has pages and the presenter opens none.
