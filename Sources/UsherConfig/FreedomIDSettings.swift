@@ -3,8 +3,9 @@ package struct FreedomIDSettings: SettingsSection {
   /// Which of the three APIs of Freedom ID the daemon uses.
   package var mode: FreedomIDMode
   package var baseURL = ProviderURL(host: "passport.freedompay.kz")
-  /// The number of days after which a client must ask the user for consent again.
-  package var consentDays = 365
+  /// The number of days for which grants are remembered: a client that asks for them again does not
+  /// ask the user. 0: the user decides each time.
+  package var consentDays = 0
   /// The name of the API key in the credential store, for mode `device`.
   package var apiKeyCredential: String?
   /// The client id, for the modes `oauth2` and `oidc`.
@@ -35,7 +36,7 @@ package struct FreedomIDSettings: SettingsSection {
     var mode: FreedomIDMode? = mode
     table.required(&mode, "mode")
     table.setting(&baseURL, "base_url", violation: \.baseViolation)
-    table.setting(&consentDays, "consent_days", 1...3650)
+    table.setting(&consentDays, "consent_days", 0...3650)
     table.setting(&apiKeyCredential, "api_key_credential", violation: \.credentialViolation)
     table.setting(&clientID, "client_id") { $0.visibleViolation(upTo: 256) }
     table.setting(&clientCredential, "client_credential", violation: \.credentialViolation)
@@ -63,6 +64,12 @@ package struct FreedomIDSettings: SettingsSection {
       [("client_id", clientID != nil), ("client_credential", clientCredential != nil)]
     }
   }
+
+  /// Whether the user decides each time, also about grants that the client has already.
+  package var asksAlways: Bool { consentDays == 0 }
+
+  /// The number of days for which a grant lets the client read the account and its tokens.
+  package var grantDays: Int { asksAlways ? 365 : consentDays }
 
   /// The name of the credential that authenticates the daemon's requests in this mode.
   package var credentialName: String? {

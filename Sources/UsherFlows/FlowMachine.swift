@@ -217,6 +217,8 @@ package struct CredentialCheck: Sendable {
     self.named = named
   }
 
+  package var isSet: Bool { credential != nil }
+
   package func accepts(_ presented: Secret) -> Bool { credential.map { $0 == presented } ?? false }
 
   /// Returns why the credential cannot be used, as a sentence without any part of the credential;

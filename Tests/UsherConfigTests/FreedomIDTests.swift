@@ -16,6 +16,7 @@ struct FreedomIDTests {
     #expect(config.providers.first?.settings.type == .freedomid)
     #expect(settings.baseURL.text == "https://passport.freedompay.kz")
     #expect(settings.credentialName == "freedom-api-key")
+    #expect(settings.consentDays == 0 && settings.asksAlways && settings.grantDays == 365)
   }
 
   @Test("every setting of a freedomid provider in oauth2 mode is read")
@@ -37,7 +38,7 @@ struct FreedomIDTests {
           """))
     #expect(settings.mode == .oauth2)
     #expect(settings.baseURL.port == 1)
-    #expect(settings.consentDays == 30)
+    #expect(settings.consentDays == 30 && settings.grantDays == 30 && !settings.asksAlways)
     #expect(settings.apiBaseURL.port == 2)
     #expect(settings.pollSeconds == 1)
     #expect(settings.callbackListen?.port == 8791)
@@ -87,7 +88,7 @@ struct FreedomIDTests {
       ("base_url = \"https://x.example?x\"", false), ("base_url = \"http://[::1]:1\"", true),
       ("base_url = \"http://localhost:1/x\"", true), ("base_url = \"x.example\"", false),
       ("api_base_url = \"https://x.example/\"", false), ("api_base_url = \"https://x/y\"", true),
-      ("consent_days = 0", false), ("consent_days = 1", true), ("consent_days = 3650", true),
+      ("consent_days = -1", false), ("consent_days = 0", true), ("consent_days = 3650", true),
       ("consent_days = 3651", false), ("consent_days = \"1\"", false),
       ("poll_seconds = 0", false), ("poll_seconds = 1", true), ("poll_seconds = 60", true),
       ("poll_seconds = 61", false),

@@ -102,10 +102,11 @@ struct FreedomIDAuthorizeTests {
   @Test("authorize without Freedom ID grants throws dataGrantsCanNotBeEmpty and shows no screen")
   func noGrants() async throws {
     let viewer = FreedomIDViewer.willing()
-    let daemon = FreedomIDDaemon(.failed("invalid_request", "dataGrantsCanNotBeEmpty"))
+    let daemon = FreedomIDDaemon(starts: [])
     #expect(try await daemon.authorize(viewer, grants: []).error == .dataGrantsCanNotBeEmpty)
-    #expect(viewer.shown.isEmpty && viewer.ends.isEmpty)
-    #expect(daemon.params(of: "flow.start").first?["params"]?["grants"] == [])
+    #expect(viewer.shown.isEmpty && viewer.ends.isEmpty && daemon.methods.isEmpty)
+    let absent = freedomID("/tmp/no-such-folder/s")
+    #expect(await absent.outcome(viewer, []).error == .dataGrantsCanNotBeEmpty)
   }
 
   @Test("two concurrent Freedom ID authorizations are two flows with separate screens")

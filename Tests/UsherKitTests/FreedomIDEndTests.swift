@@ -166,7 +166,7 @@ extension FreedomIDEndTests {
     #expect(viewer.shown.count == 1)
   }
 
-  @Test("a Freedom ID step of the browser mode cancels the flow and returns configurationError")
+  @Test("a Freedom ID page ends with configurationError if the presenter opens no pages")
   func otherMode() async throws {
     let page = #"""
       {"type":"openURL","url":"https://id.example/","redirectURI":"http://127.0.0.1:1/",\#
@@ -176,65 +176,5 @@ extension FreedomIDEndTests {
     let viewer = FreedomIDViewer.willing()
     #expect(try await daemon.authorize(viewer).error == .configurationError)
     #expect(daemon.methods == ["flow.start", "flow.cancel"] && viewer.shown.isEmpty)
-  }
-}
-
-// MARK: - Clearing
-
-@Suite("Freedom ID clear with UsherKit", .timeLimit(.minutes(10)))
-struct FreedomIDClearTests {
-  private static let reply = #"{"cancelled":1,"forgotten":2,"kept":3}"#
-
-  @Test("Freedom ID clear returns the counts of cancelled flows and forgotten and kept accounts")
-  func counts() async throws {
-    let daemon = FreedomIDDaemon(replies: ["client.clear": [.reply(Self.reply)]])
-    let clearance = try await daemon.run { path in try await freedomID(path).clear() }
-    #expect(clearance == FreedomIDClearance(cancelled: 1, forgotten: 2, kept: 3))
-    #expect(daemon.params(of: "client.clear") == [["provider": "freedom"]])
-  }
-
-  @Test("Freedom ID clear ends a running authorization with userCanceled")
-  func underWay() async throws {
-    let daemon = FreedomIDDaemon(
-      starts: [.advances([.home])], replies: ["client.clear": [.reply(Self.reply)]])
-    let viewer = FreedomIDViewer.idle()
-    try await daemon.run { path in
-      let sdk = freedomID(path)
-      async let outcome = sdk.outcome(viewer)
-      var screens = viewer.screens.makeAsyncIterator()
-      #expect(await screens.next()?.screen.caseName == "home")
-      try await sdk.clear()
-      #expect(await outcome.error == .userCanceled)
-    }
-  }
-
-  @Test("Freedom ID clear ends an authorization that is just starting with userCanceled")
-  func beginning() async throws {
-    let daemon = FreedomIDDaemon(
-      starts: [.advancesAndRepliesLater([.authorized])],
-      replies: ["client.clear": [.reply(Self.reply)]])
-    let viewer = FreedomIDViewer.idle()
-    try await daemon.run { path in
-      let sdk = freedomID(path)
-      async let outcome = sdk.outcome(viewer)
-      var methods = daemon.methodsHeard.makeAsyncIterator()
-      #expect(await methods.next() == "flow.start")
-      try await sdk.clear()
-      try await daemon.sendDelayedReplies()
-      #expect(await outcome.error == .userCanceled)
-    }
-    #expect(daemon.methods == ["flow.start", "client.clear", "flow.cancel"])
-  }
-
-  @Test("Freedom ID clear throws parsingError for a bad reply and connectionError if disconnected")
-  func troubles() async throws {
-    let daemon = FreedomIDDaemon(replies: ["client.clear": [.reply(#"{"cancelled":1}"#), .lost]])
-    try await daemon.run { path in
-      let sdk = freedomID(path)
-      await #expect(throws: FreedomIDError.parsingError) { try await sdk.clear() }
-      await #expect(throws: FreedomIDError.networkError(.connectionError)) {
-        try await sdk.clear()
-      }
-    }
   }
 }

@@ -65,7 +65,7 @@ struct FreedomIDProfileTests {
     let daemon = FreedomIDDaemon(
       .succeeded(
         #"{"phone":null,"emails":[]}"#, granted: #"["read.phone","read.emails","read.cards"]"#))
-    let profile = try await daemon.authorize().get()
+    let profile = try await daemon.authorize(grants: [.readPhone, .readEmails]).get()
     #expect(profile.phone == nil && profile.firstname == nil && profile.phones == nil)
     #expect(profile.emails == [])
     #expect(profile.granted == [.readPhone, .readEmails])

@@ -8,9 +8,13 @@ import UsherKit
 //     labels.
 //  2. A presenter replaces the view controller, and shows the screens. The SDK holds it weakly.
 //  3. The profile has one property for each grant.
-//  4. The callbacks are called on no particular thread.
-//  5. `clear` takes a callback too, because it calls the daemon.
+//  4. The callback is called on the actor of its closure, else on no particular thread.
+//  5. `clear` cancels authorizations in progress. It keeps what the daemon stores.
 //  6. The daemon's default socket is used, unless a test passes another path.
+//
+// It differs from the SDK in three points: the module is called UsherKit; the app's presenter shows
+// the screens, because a program on Linux may have a terminal, a window or neither; and a passcode
+// takes the place of the fingerprint on a machine without a reader.
 
 /// An app written for Freedom ID's SDK.
 final class FreedomIDSeedExample: Sendable {
@@ -45,11 +49,7 @@ final class FreedomIDSeedExample: Sendable {
   }
 
   func clear() {
-    FreedomID.clear { [show] result in
-      switch result {
-      case .success: show("cleared")
-      case .failure(let error): show("clearing failed: \(error)")
-      }
-    }
+    FreedomID.clear()
+    show("cleared")
   }
 }

@@ -33,8 +33,7 @@ struct FreedomIDSeedTests {
   func threeCalls() async throws {
     let daemon = FreedomIDDaemon(
       starts: [.advances([.home])],
-      inputs: [.advances([.passcode]), .advances([.permissions]), .advances([.authorized])],
-      replies: ["client.clear": [.reply(#"{"cancelled":0,"forgotten":1,"kept":0}"#), .lost]])
+      inputs: [.advances([.passcode]), .advances([.permissions]), .advances([.authorized])])
     try await daemon.run { path in
       let example = FreedomIDSeedExample(
         apiKey: "key-1", socketPath: path, presenter: FreedomIDViewer.willing()
@@ -44,9 +43,8 @@ struct FreedomIDSeedTests {
       #expect(await lines.next() == "Aigerim, +77011234567")
       example.clear()
       #expect(await lines.next() == "cleared")
-      example.clear()
-      #expect(await lines.next() == "clearing failed: networkError.connectionError")
     }
+    #expect(!daemon.methods.contains("client.clear"))
     #expect(
       daemon.params(of: "flow.start").first?["params"] == [
         "apiKey": "key-1", "grants": ["read.firstname", "read.phone"],
@@ -74,11 +72,32 @@ struct FreedomIDSeedTests {
     await #expect(throws: FreedomIDError.configurationError) {
       try await FreedomID.authorize(presenter: viewer, grants: [.readPhone])
     }
-    await #expect(throws: FreedomIDError.configurationError) { try await FreedomID.clear() }
+    await #expect(throws: FreedomIDError.configurationError) { try await FreedomID.signOut() }
+    clearNow()
     let (errors, told) = AsyncStream.makeStream(of: FreedomIDError?.self)
     FreedomID.authorize(presenter: viewer, grants: [.readPhone]) { told.yield($0.error) }
     var all = errors.makeAsyncIterator()
     #expect(await all.next() == .configurationError)
+  }
+
+  /// Clears the SDK as a program does that has no `async` function.
+  private func clearNow() { FreedomID.clear() }
+
+  @Test("the static Freedom ID clear ends the authorizations of the object that was created last")
+  func clearedByTheClass() async throws {
+    let daemon = FreedomIDDaemon(.home)
+    let viewer = FreedomIDViewer.idle()
+    try await daemon.run { path in
+      FreedomID.create(apiKey: "key-1", socketPath: path)
+      let (errors, told) = AsyncStream.makeStream(of: FreedomIDError?.self)
+      FreedomID.authorize(presenter: viewer, grants: [.readPhone]) { told.yield($0.error) }
+      var screens = viewer.screens.makeAsyncIterator()
+      #expect(await screens.next()?.screen.caseName == "home")
+      clearNow()
+      var all = errors.makeAsyncIterator()
+      #expect(await all.next() == .userCanceled)
+    }
+    #expect(daemon.methods == ["flow.start", "flow.cancel"])
   }
 
   @Test("Freedom ID calls use the configuration of the last create")

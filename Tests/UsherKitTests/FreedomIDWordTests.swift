@@ -80,6 +80,7 @@ struct FreedomIDWordTests {
       ("invalid_params", "params.grants", .componentValidationError),
       ("permission_denied", nil, .accessDenied),
       ("rate_limited", nil, .transmissionError(.requestSendingError)),
+      ("message_too_large", nil, .transmissionError(.requestSendingError)),
       ("shutting_down", nil, .networkError(.connectionError)),
       ("internal_error", nil, .utilityError),
       ("reauthentication_required", nil, .authError), ("conflict", nil, .unknownError),
@@ -99,6 +100,7 @@ struct FreedomIDWordTests {
       (.noSocket, .networkError(.connectionError)), (.refused, .networkError(.connectionError)),
       (.lost, .networkError(.connectionError)), (.notPermitted, .accessDenied),
       (.garbled, .parsingError), (.replyTooLarge, .parsingError), (.incompatible, .parsingError),
+      (.other, .networkError(.unknownError)),
     ] as [(ConnectionError.Kind, FreedomIDError)])
   func troubles(kind: ConnectionError.Kind, error: FreedomIDError) {
     #expect(FreedomIDError(ConnectionError(kind, socketPath: "/s")) == error)

@@ -77,8 +77,10 @@ extension FlowEngine {
     let predecessor = try claim(for: machine, of: input.predecessors)
     do throws(UsherError) {
       try await open(
-        flow, with: credentialFailure(of: provider, type) ?? answer, at: transition,
-        taking: predecessor
+        flow,
+        with: Self.refusesRequest(answer)
+          ? answer : credentialFailure(of: provider, type) ?? answer,
+        at: transition, taking: predecessor
       ) {
         reservation.insert(flow)
       }
@@ -87,6 +89,13 @@ extension FlowEngine {
       throw error
     }
     return flow
+  }
+
+  /// Whether the machine refuses the caller's request, for example for empty grants. The caller
+  /// learns that first, because another credential would not help.
+  private static func refusesRequest(_ answer: EngineAnswer) -> Bool {
+    guard case .fail(let failure, cleanUp: _) = answer else { return false }
+    return failure.reason == .invalidRequest
   }
 
   /// Returns the failure that ends the flow at once if the provider's credential, such as the

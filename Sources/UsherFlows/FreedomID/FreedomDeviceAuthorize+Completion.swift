@@ -54,7 +54,8 @@ extension FreedomDeviceAuthorize {
     switch FreedomIDReply(outcome) {
     case .success(let members): return finish(members, completion, now)
     case .refused(let refusal) where refusal.refusesToken: return signInAgain(completion, refusal)
-    case .refused(let refusal): return .fail(.refused(refusal, provider.name))
+    case .refused(let refusal):
+      return .fail(.refused(refusal, as: refusal.tokenErrorCode, provider.name))
     case .noToken: return signInAgain(completion, nil)
     case .failed(let fault):
       let failure = Failure.unreachable(fault, provider.name)
@@ -106,7 +107,7 @@ extension FreedomDeviceAuthorize {
     }
     do throws(UnusableReply) {
       let profile = try FreedomGrantedProfile(profile, granted: granted)
-      return .finish(completion.end(profile, granted, provider.settings.consentDays, now))
+      return .finish(completion.end(profile, granted, provider.settings.grantDays, now))
     } catch {
       return .fail(.unusable(error.message, .parsingError, provider.name))
     }

@@ -51,7 +51,9 @@ extension FreedomDeviceAuthorize {
   ) -> Answer {
     switch event {
     case .daemon(.answered(.consents(let consents))):
-      let remembered = order.grants.filter { consents.contains($0.rawValue) }
+      let remembered = order.grants.filter {
+        !provider.settings.asksAlways && consents.contains($0.rawValue)
+      }
       guard remembered.count < order.grants.count else {
         return complete(account, remembered, new: [], &transition)
       }
@@ -116,7 +118,7 @@ extension Failure {
   /// The failure of a flow whose user did not authenticate locally.
   ///
   /// - Parameter message: A sentence for users.
-  fileprivate static func notAuthenticated(
+  static func notAuthenticated(
     _ errorCode: LocalAuthErrorCode, _ message: String, _ provider: ProviderName
   ) -> Failure {
     let isSetUp = errorCode != .passcodeNotEnrolledDevice

@@ -56,9 +56,11 @@ package struct FreedomDeviceAuthorize: FreedomFlow, RetryingMachine {
   enum State: Codable, Sendable, Equatable {
     /// The flow failed before any call to Freedom ID.
     case refused(Failure)
-    /// Asks Freedom ID which accounts are linked to this device. Next: home, proving,
-    /// authentication, or the end.
+    /// Asks Freedom ID which accounts are linked to this device. Next: detecting, or the end.
     case checking(RetryBackoff)
+    /// Asks the daemon whether the user can authenticate at this machine: about the passcode, and
+    /// without one about the fingerprint reader. Next: home, proving, authentication, or the end.
+    case detecting(asksReader: Bool)
     /// The user logs in. Next: keeping, home, or the end.
     case authentication(FreedomLogin)
     /// Stores the account that has logged in. Next: home, proving.
@@ -88,7 +90,9 @@ package struct FreedomDeviceAuthorize: FreedomFlow, RetryingMachine {
     do throws(Failure) {
       let provider = context.provider.name
       guard !params.grants.isEmpty else { throw .emptyGrants(provider) }
-      if let key = params.apiKey, !context.credential.accepts(key.secret) {
+      // The daemon reports a credential that is not set.
+      if let key = params.apiKey, context.credential.isSet, !context.credential.accepts(key.secret)
+      {
         throw .otherAPIKey(provider)
       }
       let flow = flow(try params.grants.dataGrants(at: provider), .checking(RetryBackoff()))
@@ -101,6 +105,7 @@ package struct FreedomDeviceAuthorize: FreedomFlow, RetryingMachine {
   package var view: FlowView {
     switch state {
     case .refused, .checking: waiting("accountCheck", for: "the accounts of this device")
+    case .detecting: waiting("accountCheck", for: "the check of this machine's authentication")
     case .authentication(let login):
       FlowView(state: "authentication", step: login.step, problem: problem)
     case .keeping: waiting("authentication", for: "the account to be stored")
@@ -118,6 +123,7 @@ package struct FreedomDeviceAuthorize: FreedomFlow, RetryingMachine {
     switch state {
     case .refused(let failure): event == .daemon(.resumed) ? .fail(failure) : .ignore
     case .checking(let retrying): checking(event, retrying)
+    case .detecting(let asksReader): detecting(event, asksReader)
     case .authentication(let login): authentication(event, login, transition.now)
     case .keeping(let person): keeping(event, person, transition.now)
     case .home: home(event, transition.now)
@@ -171,8 +177,9 @@ extension FreedomDeviceAuthorize {
         ids.contains(Array(account.subject.utf8))
           && order.account.map { $0.id == account.id } ?? true
       }
-      return showHome(nil)
-    case .refused(let refusal): return .fail(.refused(refusal, provider.name))
+      return detect(asksReader: false)
+    case .refused(let refusal):
+      return .fail(.refused(refusal, as: refusal.clientErrorCode, provider.name))
     case .failed(let fault):
       return retry(retrying, .unreachable(fault, provider.name), after: fault.retryAfter) {
         $0.state = .checking($1)
@@ -181,6 +188,37 @@ extension FreedomDeviceAuthorize {
     case .noToken(let message): return .fail(.unusable(message, .authError, provider.name))
     }
   }
+}
+
+// MARK: - The means of local authentication
+
+extension FreedomDeviceAuthorize {
+  /// Asks whether the user can authenticate at this machine, so that nobody logs in for nothing.
+  /// fprintd, which may be slow, is asked only if no passcode is set.
+  private mutating func detect(asksReader: Bool) -> Answer {
+    state = .detecting(asksReader: asksReader)
+    return .asking([asksReader ? .availability : .passcodeAvailability])
+  }
+
+  private mutating func detecting(_ event: Event, _ asksReader: Bool) -> Answer {
+    switch event {
+    case .daemon(.answered(.localAuth(.availability(let available)))):
+      guard available.passcode == .notEnrolled else { return showHome(nil) }
+      guard asksReader else { return detect(asksReader: true) }
+      switch available.biometric {
+      // A reader that cannot be used now may be usable after the log-in.
+      case .ready, .lockedOut, .unavailable: return showHome(nil)
+      case .noReader, .notEnrolled:
+        return .fail(
+          .notAuthenticated(.passcodeNotEnrolledDevice, Self.noMeans, provider.name))
+      }
+    case .daemon(.resumed): return detect(asksReader: asksReader)
+    case .input, .browser, .provider, .daemon, .woken: return .ignore
+    }
+  }
+
+  private static let noMeans =
+    "neither a fingerprint nor a passcode is set on this machine; run: usherctl local passcode"
 }
 
 // MARK: - Authentication

@@ -114,8 +114,16 @@ struct FreedomIDRefusal: Equatable {
     case "100004": .autheticationError
     case "100101", "100204": .authError
     case "100102", "100301": .accessDenied
-    default: wrongMembers.isEmpty ? .unknownError : .incorrectRequestStructure
+    default: unnamedErrorCode
     }
+  }
+
+  /// The SDK's error code for a refusal without a known code: by the status if the body does not
+  /// report an error.
+  private var unnamedErrorCode: FreedomIDErrorCode {
+    guard wrongMembers.isEmpty else { return .incorrectRequestStructure }
+    guard !isInBody else { return .unknownError }
+    return [400, 422].contains(status) ? .incorrectRequestStructure : .codeError
   }
 
   var isLocked: Bool { code == "100204" }

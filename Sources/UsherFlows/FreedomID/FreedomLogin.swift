@@ -270,7 +270,7 @@ extension FreedomLogin {
     // Freedom ID sends no other code now, but the previous code is still valid.
     case .resend(let challenge) where !refusal.isLocked:
       return show(.code(challenge), .notSentAgain(refusal, provider))
-    default: return .failed(.refused(refusal, provider))
+    default: return .failed(.refused(refusal, as: refusal.clientErrorCode, provider))
     }
   }
 

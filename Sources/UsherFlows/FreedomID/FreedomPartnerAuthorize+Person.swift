@@ -100,7 +100,7 @@ extension FreedomPartnerAuthorize {
     guard account.map({ $0.subject.hasSameBytes(as: person.id) }) ?? true else {
       return failDroppingTokens(.otherPerson(provider.name))
     }
-    guard let end = person.end(grants, tokens, provider.settings.consentDays, now) else {
+    guard let end = person.end(grants, tokens, provider.settings.grantDays, now) else {
       return failDroppingTokens(
         .denied("the person agreed to none of the requested data", provider.name))
     }

@@ -26,7 +26,7 @@ struct SignedIn: Codable, Sendable, Equatable {
     }
     subject = id
     label =
-      ProviderText.shown(account["label"]?.stringValue, limit: 100)?.masked
+      ProviderText.shown(account["label"]?.stringValue, limit: 100)?.maskedLabel
       ?? "Freedom ID \(id.prefix(8))"
     tokens = try TokenSet(freedomID: members, scope: Self.scope)
   }
@@ -61,5 +61,14 @@ extension String {
         seen += 1
         return seen > digits - 2 ? character : "•"
       })
+  }
+
+  /// The label of an account masked in case the provider did not: as ``masked``, and a name keeps
+  /// the first letter of each of its words.
+  var maskedLabel: String {
+    guard !contains("@") else { return masked }
+    return masked.split(whereSeparator: \.isWhitespace)
+      .map { $0.count(where: \.isLetter) > 1 ? "\($0.prefix(1))•••" : String($0) }
+      .joined(separator: " ")
   }
 }

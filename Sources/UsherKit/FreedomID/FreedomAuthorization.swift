@@ -4,6 +4,8 @@ import UsherClient
 /// submits the person's answers, and returns the outcome.
 struct FreedomAuthorization: Sendable {
   let session: FlowSession
+  let client: UsherClient
+  let grants: [DataGrants]
   /// Returns the app's presenter; nil if it was deallocated.
   let presenter: @Sendable () -> (any FreedomIDPresenter)?
   let patience: Duration
@@ -13,7 +15,10 @@ struct FreedomAuthorization: Sendable {
     let isShown = !session.flow.status.isFinished
     do {
       let driver = FlowDriver(session, patience: patience, respond: answer)
-      let profile = try GrantedProfile(try await driver.runOrCancel())
+      let profile = try await profile(try await driver.runOrCancel())
+      guard profile.granted.isSuperset(of: required(profile)) else {
+        throw FreedomIDError.accessDenied
+      }
       if isShown { await presenter()?.finished(.authorized) }
       return profile
     } catch {
@@ -22,22 +27,77 @@ struct FreedomAuthorization: Sendable {
     }
   }
 
+  /// Returns the profile of a flow that has succeeded.
+  ///
+  /// In mode `oidc` the flow's result has only the account, whose claims are the profile.
+  private func profile(_ flow: Flow) async throws -> GrantedProfile {
+    let result = try flow.requireNoFailure().result
+    guard result?["profile"] == nil, result?["granted"] == nil,
+      let account = result?["account"]?.stringValue
+    else { return try GrantedProfile(flow) }
+    let reply = try await client.call(AccountGet(account: AccountID(account)))
+    return try GrantedProfile(claims: reply.account.profile ?? [:], of: account, grants)
+  }
+
+  /// The grants without which the authorization fails.
+  ///
+  /// A claim of OpenID Connect may be missing although the person granted it, so one is enough.
+  private func required(_ profile: GrantedProfile) -> Set<DataGrants> {
+    guard profile.isOfClaims else { return Set(grants) }
+    return profile.granted.isEmpty ? Set(grants) : []
+  }
+
   private func answer(_ flow: Flow, _ fault: AnswerFault?) async throws -> FlowInput? {
     let step = flow.step ?? .wait(.init(for: "usherd"))
-    guard let screen = FreedomIDScreen.screen(for: step) else {
-      let kind = step.kind.rawValue
-      throw KitError(
-        .notConfigured, "the SDK has no screen for a step \(kind): is the provider's mode device?")
-    }
     let problem = try FreedomIDProblem(flow, fault)
+    let page = FreedomIDPage(step)
+    let screen = FreedomIDScreen.screen(for: step)
+    guard page != nil || screen != nil else {
+      throw KitError(.notConfigured, "the SDK has no screen for a step \(step.kind.rawValue)")
+    }
     guard let presenter = presenter() else {
       throw KitError(.cancelled, "the presenter was deallocated")
     }
-    switch await presenter.answer(screen, problem: problem).act {
+    let answer: FreedomIDAnswer =
+      if let page {
+        await presenter.answer(page, problem: problem)
+      } else if case .permissions(let permissions) = screen {
+        try await presenter.decide(on: permissions, problem)
+      } else if let screen {
+        await presenter.answer(screen, problem: problem)
+      } else {
+        .stay
+      }
+    switch answer.act {
     case .submit(let input): return input
     case .stay: return nil
     case .giveUp: throw CancellationError()
+    case .unable: throw KitError(.notConfigured, "the app's presenter opens no pages")
     }
+  }
+}
+
+extension FreedomIDPresenter {
+  /// Asks the person to decide on the permissions, all of which the app needs. After an answer that
+  /// leaves one out the screen is shown once more, with the problem; a second such answer counts as
+  /// a denial.
+  fileprivate func decide(
+    on permissions: FreedomIDScreen.Permissions, _ problem: FreedomIDProblem?
+  ) async throws -> FreedomIDAnswer {
+    for problem in [problem, .allNeeded] {
+      try Task.checkCancellation()
+      let answer = await answer(.permissions(permissions), problem: problem)
+      guard case .submit(.granted(let granted)) = answer.act, !permissions.areComplete(granted)
+      else { return answer }
+    }
+    return permissions.deny()
+  }
+}
+
+extension FreedomIDScreen.Permissions {
+  /// Whether these grants, with those that the person has given before, are all permissions.
+  fileprivate func areComplete(_ granted: [String]) -> Bool {
+    permissions.allSatisfy { $0.isRemembered || granted.contains($0.grant.rawValue) }
   }
 }
 

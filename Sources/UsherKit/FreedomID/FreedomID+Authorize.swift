@@ -5,9 +5,12 @@ import UsherClient
 extension FreedomID {
   /// Asks a person to grant members of their profile, and returns what is granted.
   ///
-  /// The person logs in if there is no account, chooses an account, authenticates at this machine
-  /// with a fingerprint or a passcode, and decides. The person is not asked to decide on grants
-  /// that this app already has.
+  /// With a provider in mode `device` the person logs in if there is no account, chooses an
+  /// account, authenticates at this machine with a fingerprint or a passcode, and decides. In the
+  /// modes `oauth2` and `oidc` the person does so on a page of Freedom ID in a browser.
+  ///
+  /// The person needs to grant all of `grants`. If one is not granted, the call throws
+  /// ``FreedomIDError/accessDenied``.
   ///
   /// Cancelling the task cancels the flow: ``FreedomIDError/userCanceled``, unless the flow has
   /// ended by then. The call survives a restart of the daemon or a lost connection of up to 10 s;
@@ -32,13 +35,14 @@ extension FreedomID {
   /// - Parameters:
   ///   - presenter: Shows the screens.
   ///   - grants: The members to ask for.
-  ///   - completion: Called exactly once, by a task of its own: on no particular thread and on no
-  ///     actor, possibly before this returns.
+  ///   - completion: Called exactly once: on the actor that the closure belongs to, such as the
+  ///     main actor, else on no particular thread, possibly before this returns.
   /// - Returns: A task that can be cancelled.
   @discardableResult
   public func authorize(
     presenter: any FreedomIDPresenter, grants: [DataGrants],
-    completion: @escaping @Sendable (Result<GrantedProfile, FreedomIDError>) -> Void
+    @_inheritActorContext completion:
+      @escaping @isolated(any) @Sendable (Result<GrantedProfile, FreedomIDError>) -> Void
   ) -> FreedomIDTask {
     let find = { @Sendable [weak presenter] in presenter }
     return FreedomIDTask(
@@ -60,7 +64,8 @@ extension FreedomID {
   @discardableResult
   public static func authorize(
     presenter: any FreedomIDPresenter, grants: [DataGrants],
-    completion: @escaping @Sendable (Result<GrantedProfile, FreedomIDError>) -> Void
+    @_inheritActorContext completion:
+      @escaping @isolated(any) @Sendable (Result<GrantedProfile, FreedomIDError>) -> Void
   ) -> FreedomIDTask {
     do throws(FreedomIDError) {
       return try current().authorize(
@@ -74,16 +79,14 @@ extension FreedomID {
   private func authorize(
     _ grants: [DataGrants], _ presenter: @escaping @Sendable () -> (any FreedomIDPresenter)?
   ) async throws(FreedomIDError) -> GrantedProfile {
-    try await translating(to: FreedomIDError.self) {
-      let clears = clearCount
-      let session = try await begin(grants)
-      if clearCount != clears {
-        await session.cancelIgnoringErrors()
-        throw KitError(.cancelled, "the SDK was cleared in the meantime")
+    guard !grants.isEmpty else { throw .dataGrantsCanNotBeEmpty }
+    return try await translating(to: FreedomIDError.self) {
+      try await running.run { [self] in
+        let authorization = FreedomAuthorization(
+          session: try await begin(grants), client: provider.client, grants: grants,
+          presenter: presenter, patience: patience)
+        return try await authorization.outcome()
       }
-      let authorization = FreedomAuthorization(
-        session: session, presenter: presenter, patience: patience)
-      return try await authorization.outcome()
     }
   }
 }

@@ -21,7 +21,7 @@ public final class FreedomID: Sendable {
   let provider: ProviderClient
   /// The total pause between attempts to read a flow, after which its authorization fails.
   let patience: Duration
-  private let clears = Mutex(0)
+  let running = RunningCalls()
 
   /// Creates an object of this class without calling the daemon. If the daemon is down or the key
   /// is wrong, the first call fails.
@@ -63,18 +63,25 @@ public final class FreedomID: Sendable {
 // MARK: - Used by authorizations
 
 extension FreedomID {
-  /// The number of times that ``clear()-method`` was called. An authorization compares it to notice
-  /// a call.
-  var clearCount: Int { clears.withLock { $0 } }
-
+  /// Starts the flow of the provider's mode with the parameters that it has.
+  ///
+  /// The app need not know the mode. In mode `oauth2` the flow has no API key, because the client's
+  /// secret takes its place. In mode `oidc` it has no grants either, because the configuration has
+  /// scopes. The daemon refuses a parameter that a flow does not have, and this repeats the call
+  /// without it.
   func begin(_ grants: [DataGrants]) async throws -> FlowSession {
-    try await provider.begin(
-      Self.kind,
-      [
-        "apiKey": .string(apiKey.revealed()),
-        "grants": .array(grants.map { .string($0.rawValue) }),
-      ])
+    var params: [String: JSONValue] = [
+      "apiKey": .string(apiKey.revealed()),
+      "grants": .array(grants.map { .string($0.rawValue) }),
+    ]
+    while true {
+      do {
+        return try await provider.begin(Self.kind, .object(params))
+      } catch let error as UsherError where error.reason == .invalidParams {
+        let name = error.detail.field?.split(separator: ".").last.map { String($0) } ?? ""
+        guard error.detail.field == "params.\(name)", params.removeValue(forKey: name) != nil
+        else { throw error }
+      }
+    }
   }
-
-  func recordClear() { clears.withLock { $0 += 1 } }
 }

@@ -16,16 +16,18 @@ public enum FreedomIDError: Error, Sendable, Equatable {
   case dataProcessingError
   /// Freedom ID reports the error, or the daemon has an internal error, which its journal explains.
   case utilityError
-  /// An error in the transmission to Freedom ID. `requestSendingError` also means that the daemon
-  /// limits the rate of this user's calls.
+  /// An error in the transmission to Freedom ID. `requestSendingError` means that a request could
+  /// not be sent to the daemon: it is too large, or the daemon limits the rate of the user's calls.
   case transmissionError(TransmissionErrors)
   /// A network error. `connectionError` also means that the daemon cannot be reached, or stopped
-  /// during the call and was not restarted in time.
+  /// during the call and was not restarted in time. `unknownError` means that the connection to the
+  /// daemon failed for a reason that this library does not know.
   case networkError(NetworkError)
-  /// Freedom ID reports the error; or a rule of the daemon's policy forbids the call.
+  /// The person did not grant all that the app asked for, Freedom ID reports the error, or a rule
+  /// of the daemon's policy forbids the call.
   case accessDenied
   /// Freedom ID reports the error; or no ``FreedomID`` object was created, the daemon has no
-  /// provider of that name, or the provider's mode is not `device`.
+  /// provider of that name, or the provider's mode has pages and the presenter opens none.
   case configurationError
   case authError
   /// Freedom ID reports the error, or the daemon sent an error code that this library does not
@@ -104,7 +106,11 @@ extension FreedomIDError {
   init(_ error: any Error) {
     switch error {
     case let error as FreedomIDError: self = error
+    case let error as ConnectionError where error.kind == .other:
+      self = .networkError(.unknownError)
     case is ConnectionError where KitError(error).kind == .unexpected: self = .parsingError
+    case let error as UsherError where error.reason == .messageTooLarge:
+      self = .transmissionError(.requestSendingError)
     default: self.init(KitError(error))
     }
   }

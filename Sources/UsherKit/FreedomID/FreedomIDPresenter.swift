@@ -1,3 +1,4 @@
+public import FoundationEssentials
 import UsherClient
 
 /// Shows the screens of an authorization, in place of an iOS view controller.
@@ -17,6 +18,18 @@ public protocol FreedomIDPresenter: AnyObject, Sendable {
   ///     message.
   func answer(_ screen: FreedomIDScreen, problem: FreedomIDProblem?) async -> FreedomIDAnswer
 
+  /// Opens a page of Freedom ID in the person's browser, and returns the answer to it. Only the
+  /// modes `oauth2` and `oidc` have pages.
+  ///
+  /// ``FreedomIDAnswer/stay`` waits until the person has come back from the page. As with a screen,
+  /// the task is cancelled if the page ends without an answer. The presenter must use the person's
+  /// browser, not a web view of the program (RFC 8252 §8.12).
+  ///
+  /// - Parameters:
+  ///   - page: The page; it can take the address to which the browser returned.
+  ///   - problem: The reason why the person is sent to the page again.
+  func answer(_ page: FreedomIDPage, problem: FreedomIDProblem?) async -> FreedomIDAnswer
+
   /// Removes the last screen. The app gets the outcome after this returns.
   ///
   /// The method is called once, but not if no screen was shown or the presenter was deallocated.
@@ -24,8 +37,28 @@ public protocol FreedomIDPresenter: AnyObject, Sendable {
 }
 
 extension FreedomIDPresenter {
+  /// Opens no page. The default is for an app whose provider is in mode `device`; in another mode
+  /// its authorizations end with ``FreedomIDError/configurationError``.
+  public func answer(
+    _ page: FreedomIDPage, problem: FreedomIDProblem?
+  ) async -> FreedomIDAnswer { FreedomIDAnswer(.unable) }
+
   /// Does nothing. The default makes the method optional.
   public func finished(_ end: FreedomIDEnd) async {}
+}
+
+/// A page of Freedom ID on which the person signs in and decides on the grants.
+public struct FreedomIDPage: Sendable, Equatable {
+  /// The address of the page, `http` or `https`.
+  public let url: URL
+  /// Whether the daemon notices by itself that the person has come back. If not, the app must
+  /// submit the address: ``returned(to:)``.
+  public let noticesReturn: Bool
+
+  /// Submits the address to which the browser has returned, for example from another machine.
+  public func returned(to url: URL) -> FreedomIDAnswer {
+    FreedomIDAnswer(.redirect(url: Secret(url.absoluteString)))
+  }
 }
 
 /// A person's answer to a screen. Its description omits the typed text.
@@ -34,6 +67,8 @@ public struct FreedomIDAnswer: Sendable, Equatable {
     case submit(FlowInput)
     case stay
     case giveUp
+    /// The presenter opens no pages.
+    case unable
   }
 
   let act: Act
@@ -86,17 +121,30 @@ extension FreedomIDProblem {
     retryAfter = error.detail.retryAfterMs.map { .milliseconds($0) }
   }
 
+  static let allNeeded = FreedomIDProblem(
+    reason: "denied", message: "all of the permissions are needed to continue", retryAfter: nil)
+
   static let lost = FreedomIDProblem(
     reason: "interrupted", message: "the connection to usherd was lost, and with it the answer",
     retryAfter: nil)
 }
 
+extension FreedomIDPage {
+  /// Creates the page of a step; nil for any other step.
+  init?(_ step: Step) {
+    guard case .openURL(let page) = step, let url = URL(string: page.url) else { return nil }
+    self.url = url
+    noticesReturn = page.completes != .submit
+  }
+}
+
 extension FreedomIDEnd {
   init(_ error: any Error) {
     let kitError = KitError(error)
-    let isReadable = !(error is FreedomIDError)
-    self = .failed(
-      message: isReadable
-        ? kitError.provider?.message ?? kitError.message : "usherd's answer cannot be read")
+    switch error as? FreedomIDError {
+    case nil: self = .failed(message: kitError.provider?.message ?? kitError.message)
+    case .accessDenied: self = .failed(message: FreedomIDProblem.allNeeded.message)
+    default: self = .failed(message: "usherd's answer cannot be read")
+    }
   }
 }

@@ -24,6 +24,8 @@ public struct GrantedProfile: Sendable, Equatable {
   public let granted: Set<DataGrants>
   /// The daemon's id of the person's account, `acc_…`. Not in the SDK.
   public let account: String?
+  /// Whether the members are claims of OpenID Connect.
+  let isOfClaims: Bool
 }
 
 extension GrantedProfile {
@@ -50,6 +52,60 @@ extension GrantedProfile {
     emails = try profile.texts("emails")
     granted = Set(grantIDs.compactMap { $0.stringValue.flatMap { DataGrants(rawValue: $0) } })
     account = result?["account"]?.stringValue
+    isOfClaims = false
+  }
+
+  /// Creates the profile from the claims of OpenID Connect Core, §5.1, of an account of mode
+  /// `oidc`. A grant counts as granted if the provider sent its claim.
+  ///
+  /// - Parameter grants: The requested grants; other claims are not passed on.
+  /// - Throws: ``FreedomIDError/parsingError`` if a claim is of another type.
+  init(
+    claims: [String: JSONValue], of account: String, _ grants: [DataGrants]
+  ) throws(FreedomIDError) {
+    var members: [DataGrants: JSONValue] = [:]
+    for grant in grants { members[grant] = grant.claim(in: claims) }
+    let profile = members
+    func text(_ grant: DataGrants) throws(FreedomIDError) -> String? {
+      guard let value = profile[grant] else { return nil }
+      guard let text = value.stringValue else { throw .parsingError }
+      return text
+    }
+    dateOfBirth = try text(.readDateOfBirth)
+    firstname = try text(.readFirstname)
+    lastname = try text(.readLastname)
+    patronymic = try text(.readPatronymic)
+    country = try text(.readCountry)
+    nationality = nil
+    gender = try text(.readGender)
+    identifier = nil
+    phone = try text(.readPhone)
+    email = try text(.readEmail)
+    phones = try text(.readPhones).map { [$0] }
+    emails = try text(.readEmails).map { [$0] }
+    granted = Set(profile.keys)
+    self.account = account
+    isOfClaims = true
+  }
+}
+
+extension DataGrants {
+  /// Returns the claim of OpenID Connect that corresponds to the grant; nil if the claims do not
+  /// have it. Nationality and identifier have no standard claim.
+  fileprivate func claim(in claims: [String: JSONValue]) -> JSONValue? {
+    let claim: JSONValue? =
+      switch self {
+      case .readDateOfBirth: claims["birthdate"]
+      case .readFirstname: claims["given_name"]
+      case .readLastname: claims["family_name"]
+      case .readPatronymic: claims["middle_name"]
+      case .readCountry: claims["address"]?["country"]
+      case .readGender: claims["gender"]
+      case .readPhone, .readPhones: claims["phone_number"]
+      case .readEmail, .readEmails: claims["email"]
+      case .readNationality, .readIdentifier: nil
+      }
+    return claim.flatMap { $0.isNull ? nil : $0 }
   }
 }
 

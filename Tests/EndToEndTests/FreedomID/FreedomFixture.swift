@@ -20,7 +20,8 @@ struct FreedomFixture: ProviderFixture {
 
   /// - Parameters:
   ///   - mode: Returns the lines of the `[[provider]]` that select its mode; nil: mode `device`.
-  ///   - provider: More lines of the `[[provider]]`.
+  ///   - provider: More lines of the `[[provider]]`. Without `consent_days` in them, grants are
+  ///     remembered for a year.
   ///   - more: TOML before the provider.
   ///   - credentials: The credentials to set, by name.
   ///   - passcode: The passcode of this process's user; nil sets none.
@@ -47,6 +48,7 @@ struct FreedomFixture: ProviderFixture {
         type = "freedomid"
         base_url = "\(base ?? sandbox.freedom)"
         \(mode?(sandbox) ?? Self.device)
+        \(provider.contains("consent_days") ? "" : "consent_days = 365")
         \(provider)
 
         """, clock: clock, messageBus: reader?.busAddress ?? FprintdUnderTest.noBus,

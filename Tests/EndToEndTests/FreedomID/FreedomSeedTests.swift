@@ -66,7 +66,10 @@ struct FreedomSeedTests {
     }
   }
 
-  @Test("authorize of Freedom ID's SDK asks for a log-in once, and again only after clear")
+  /// Clears the SDK as a program does that has no `async` function.
+  private func clear() { FreedomID.clear() }
+
+  @Test("authorize of Freedom ID's SDK asks for a log-in once, and again only after signOut")
   func threeCalls() async throws {
     let person = Person(fixture)
     let first = try await authorize(person).get()
@@ -77,7 +80,10 @@ struct FreedomSeedTests {
     #expect(try await authorize(person).get().firstname == "Alice")
     #expect(person.answered == asked + ["home", "passcode"])
     #expect(try fixture.requests("otp") == 1)
-    let gone = try await FreedomID.clear()
+    clear()
+    #expect(try await authorize(person, [.readFirstname]).get().firstname == "Alice")
+    #expect(try fixture.requests("otp") == 1)
+    let gone = try await FreedomID.signOut()
     #expect(gone.forgotten == 1 && gone.kept == 0)
     #expect(try fixture.accounts().isEmpty && fixture.consents().isEmpty)
     // All cases of `DataGrants`.

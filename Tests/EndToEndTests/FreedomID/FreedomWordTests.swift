@@ -36,6 +36,8 @@ struct FreedomWordTests {
     let fixture = try FreedomFixture(credentials: [:], passcode: nil)
     let none = try fixture.authorize(Self.one)
     #expect(none.failure == ["provider_rejected", "configurationError", nil], "\(none.text)")
+    let empty = try fixture.authorize([])
+    #expect(empty.failure == ["invalid_request", "dataGrantsCanNotBeEmpty", nil], "\(empty.text)")
     try fixture.daemon.setCredential("freedom-api-key", "canary-key")
     let wrong = try fixture.authorize(Self.one)
     #expect(wrong.failure == ["provider_rejected", "incorrectApiKey", "100001"], "\(wrong.text)")
@@ -46,12 +48,12 @@ struct FreedomWordTests {
     "without a reader or a passcode, Freedom ID authorize fails with a message that names usherctl")
   func nobodyCanBeKnown() throws {
     let fixture = try FreedomFixture(passcode: nil)
-    let home = try fixture.walk(fixture.authorize(Self.one)) { $0.state == "home" }
-    let end = try fixture.walk(home)
+    let end = try fixture.authorize(Self.one)
     #expect(
       end.failure == ["local_auth_failed", "configurationError", "PASSCODE_NOT_ENROLLED_DEVICE"],
       "\(end.text)")
     #expect(end["failure"]?["message"]?.stringValue?.contains("usherctl") == true)
+    #expect(try fixture.requests("otp") == 0 && fixture.requests("password") == 0)
   }
 
   @Test("an unreachable Freedom ID is reported and retried, then ends authorize with an error")

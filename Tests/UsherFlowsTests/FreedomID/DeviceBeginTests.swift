@@ -70,6 +70,12 @@ struct DeviceBeginTests {
     #expect(message.utf8.count < 150)
   }
 
+  @Test("the Freedom ID device flow leaves a credential that is not set for the daemon to report")
+  func noCredential() throws {
+    let driven = try Driven(apiKey: "api-key-secret", credential: nil)
+    #expect(driven.last == .proceed([.call(.accounts(device: installation))]))
+  }
+
   @Test("a refused Freedom ID device flow fails with the same failure after a restart")
   func refusedAgain() throws {
     var driven = try Driven(grants: [])
@@ -220,5 +226,59 @@ struct DeviceAccountCheckTests {
     try driven.restart()
     #expect(driven.last == first)
     #expect(driven.answered(Driven.list([])) == .proceed([]))
+  }
+}
+
+@Suite("Means of local authentication of the Freedom ID device flow")
+struct DeviceMeansTests {
+  private func asking(
+    _ means: LocalAuthAvailability?, accounts: [NamedAccount] = []
+  ) throws -> Driven {
+    var driven = try Driven(accounts: accounts, means: means)
+    driven.answered(Driven.list(accounts))
+    return driven
+  }
+
+  @Test("the Freedom ID device flow asks for the passcode first, and for a reader only without one")
+  func questions() throws {
+    var driven = try asking(nil)
+    #expect(driven.last == .proceed([.ask(.localAuth(.passcodeAvailability))]))
+    #expect(driven.state == "accountCheck" && driven.problem == nil)
+    try driven.restart()
+    #expect(driven.last == .proceed([.ask(.localAuth(.passcodeAvailability))]))
+    driven.answer(.availability(.init(biometric: .noReader, passcode: .notEnrolled)))
+    #expect(driven.last == .proceed([.ask(.localAuth(.availability))]))
+    try driven.restart()
+    #expect(driven.last == .proceed([.ask(.localAuth(.availability))]))
+    driven.answer(
+      .availability(.init(biometric: .ready(hasChanged: false), passcode: .notEnrolled)))
+    #expect(driven.last == .proceed([]) && driven.state == "authentication")
+  }
+
+  @Test(
+    "without a finger and a passcode the Freedom ID device flow fails before the log-in and home",
+    arguments: [LocalAuthAvailability.Biometric.noReader, .notEnrolled])
+  func none(biometric: LocalAuthAvailability.Biometric) throws {
+    for accounts in [[], [Driven.aigerim]] {
+      let driven = try asking(
+        .init(biometric: biometric, passcode: .notEnrolled), accounts: accounts)
+      let failure = try #require(driven.failure)
+      #expect(failure.reason == .localAuthFailed)
+      #expect(failure.provider?.code == "configurationError")
+      #expect(failure.provider?.error == "PASSCODE_NOT_ENROLLED_DEVICE")
+      #expect(failure.message.hasSuffix("run: usherctl local passcode"))
+    }
+  }
+
+  @Test(
+    "a lock or a reader that cannot be used now does not end the Freedom ID device flow early",
+    arguments: [
+      LocalAuthAvailability(biometric: .lockedOut(until: now), passcode: .notEnrolled),
+      LocalAuthAvailability(biometric: .unavailable("in use"), passcode: .notEnrolled),
+      LocalAuthAvailability(biometric: .noReader, passcode: .lockedOut(until: now)),
+    ])
+  func later(means: LocalAuthAvailability) throws {
+    #expect(try asking(means).state == "authentication")
+    #expect(try asking(means, accounts: [Driven.aigerim]).state == "home")
   }
 }

@@ -42,6 +42,27 @@ struct DeviceConsentTests {
     #expect(grants == [.dateOfBirth, .firstname, .phone])
   }
 
+  @Test("with consent_days = 0 the Freedom ID consent step asks for every grant each time")
+  func asksAlways() throws {
+    let provider = Driven.provider { $0.consentDays = 0 }
+    var driven = try Driven(grants: Self.three, accounts: [Driven.aigerim], provider: provider)
+    driven.answered(Driven.list([Driven.aigerim]))
+    driven.say(.choice("acc_1"))
+    driven.prove()
+    driven.receive(.answered(.consents(Set(Self.three))))
+    guard case .consent(let consent) = driven.step else {
+      return #expect(Bool(false), "\(driven.step)")
+    }
+    #expect(consent.grants.count == 3 && !consent.grants.contains { $0.remembered })
+    driven.say(.granted(["read.phone"]))
+    let reply = Driven.profile(["granted": ["read.phone"], "profile": ["phone": "+77011234567"]])
+    driven.answered(reply)
+    let completion = try #require(driven.completion)
+    #expect(completion.preconditions?.consents == [])
+    #expect(completion.grant?.consents.map(\.grant) == ["read.phone"])
+    #expect(completion.grant?.consents.first?.expiresAt == now + .seconds(365 * 86_400))
+  }
+
   @Test("a Freedom ID consent request has the granted and the remembered grants in table order")
   func granted() throws {
     let cases: [([String], [DataGrant])] = [

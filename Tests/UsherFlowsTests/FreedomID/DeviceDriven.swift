@@ -29,6 +29,7 @@ struct DeviceDriven {
   ) -> ProviderConfig {
     var settings = FreedomIDSettings(mode: .device)
     settings.apiKeyCredential = "freedom-api-key"
+    settings.consentDays = 365
     change(&settings)
     return ProviderConfig(name: name, settings: settings)
   }
@@ -37,19 +38,24 @@ struct DeviceDriven {
   private(set) var last: Answer<Call>
   /// The latest call, which the next outcome answers.
   private(set) var pending: Call?
+  /// The answer to the question, before the log-in, by which means the user can authenticate; nil
+  /// leaves the question open.
+  private let means: LocalAuthAvailability?
 
   init(
     grants: [String] = ["read.firstname", "read.phone"], accounts: [NamedAccount] = [],
-    account: NamedAccount? = nil, apiKey: String? = nil,
+    account: NamedAccount? = nil, apiKey: String? = nil, credential: Secret? = key,
+    means: LocalAuthAvailability? = .init(biometric: .noReader, passcode: .ready),
     provider: ProviderConfig = DeviceDriven.provider()
   ) throws {
+    self.means = means
     var params = FreedomDeviceAuthorize.Params(grants: grants)
     params.apiKey = apiKey.map { WireSecret($0) }
     params.account = account?.id
     let origin = FlowContext<FreedomIDSettings>(
       provider: Provider(provider)!,
       account: account.map { KnownAccount(id: $0.id, subject: $0.subject) }, requestID: "req-1",
-      installationID: installation, credential: CredentialCheck(Self.key), accounts: accounts,
+      installationID: installation, credential: CredentialCheck(credential), accounts: accounts,
       client: "Acme")
     var moment = UsherFlowsTests.moment()
     (flow, last) = try FreedomDeviceAuthorize.begin(params, origin, at: &moment)
@@ -61,7 +67,14 @@ struct DeviceDriven {
     var moment = UsherFlowsTests.moment(time)
     last = flow.receive(event, at: &moment)
     if let call = calls.first { pending = call }
+    if let means, state == "accountCheck", asksMeans { answer(.availability(means), at: time) }
     return last
+  }
+
+  private var asksMeans: Bool {
+    [LocalAuthQuestion.passcodeAvailability, .availability].contains {
+      last == .proceed([.ask(.localAuth($0))])
+    }
   }
 
   @discardableResult

@@ -53,8 +53,9 @@ struct DeviceKeptTests {
     let labels: [(JSONValue?, String)] = [
       ("+7 ••• 67", "+7 ••• 67"), ("+77011234567", "+•••••••••67"), ("12345", "•••45"),
       ("1234", "1234"), ("+7 701 123-45-67", "+• ••• •••-••-67"),
-      ("aigerim@example.kz", "a•••@•••"), ("@x", "@•••@•••"), ("Aigerim", "Aigerim"),
-      ("\u{1B}[2JA", "[2JA"), ("", "Freedom ID 11111111"), (nil, "Freedom ID 11111111"),
+      ("aigerim@example.kz", "a•••@•••"), ("@x", "@•••@•••"), ("Aigerim", "A•••"),
+      ("Aigerim Bekova", "A••• B•••"), ("A••• B.", "A••• B."), ("김철수", "김•••"),
+      ("\u{1B}[2JA", "[•••"), ("", "Freedom ID 11111111"), (nil, "Freedom ID 11111111"),
       (7, "Freedom ID 11111111"),
     ]
     for (label, shown) in labels {

@@ -19,6 +19,7 @@ enum Freedom {
     var settings = FreedomIDSettings(mode: .oauth2)
     settings.clientID = "acme"
     settings.clientCredential = "freedom-secret"
+    settings.consentDays = 365
     try change(&settings)
     return ProviderConfig(name: name, settings: settings)
   }

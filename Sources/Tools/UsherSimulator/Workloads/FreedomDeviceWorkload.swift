@@ -14,6 +14,7 @@ struct FreedomDeviceWorkload: Workload {
     type = "freedomid"
     mode = "device"
     api_key_credential = "freedom-api-key"
+    consent_days = 365
     base_url = "\(SandboxHost.base)/freedomid"
     """
   }
