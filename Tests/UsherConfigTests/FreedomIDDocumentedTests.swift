@@ -1,6 +1,7 @@
 import FoundationEssentials
 import Testing
 import UsherConfig
+import UsherCore
 
 @Suite("Configurations in the documentation of Freedom ID")
 struct FreedomIDDocumentedTests {

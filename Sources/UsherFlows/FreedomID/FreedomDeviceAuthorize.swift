@@ -206,9 +206,9 @@ extension FreedomDeviceAuthorize {
       guard available.passcode == .notEnrolled else { return showHome(nil) }
       guard asksReader else { return detect(asksReader: true) }
       switch available.biometric {
-      // A reader that cannot be used now may be usable after the log-in.
-      case .ready, .lockedOut, .unavailable: return showHome(nil)
-      case .noReader, .notEnrolled:
+      // The lock may be over after the log-in.
+      case .ready, .lockedOut: return showHome(nil)
+      case .noReader, .notEnrolled, .unavailable:
         return .fail(
           .notAuthenticated(.passcodeNotEnrolledDevice, Self.noMeans, provider.name))
       }
@@ -218,7 +218,8 @@ extension FreedomDeviceAuthorize {
   }
 
   private static let noMeans =
-    "neither a fingerprint nor a passcode is set on this machine; run: usherctl local passcode"
+    "neither a fingerprint reader nor a passcode can be used on this machine; "
+    + "run: usherctl local passcode"
 }
 
 // MARK: - Authentication

@@ -44,14 +44,14 @@ extension SCAProcess {
     case .tooMany(let after):
       return inquireLater(unknown, retrying, .unreachable(refusal.failure.message), after, now)
     case .expired, .exhausted: return .fail(refusal.failure)
-    case .unavailable, .noChallenge, .completed, .noSuchCall, .other:
+    case .noSuchCall: return continueBlindly(unknown, refusal.failure, now)
+    case .unavailable, .noChallenge, .completed, .other:
       return giveUp(unknown, refusal.failure, now)
     }
   }
 
-  /// Ends the inquiry, because Paysafe does not tell the status. The customer decides what happens
-  /// next.
-  private mutating func giveUp(
+  /// Continues at a server without a call for the status: the customer decides what happens next.
+  private mutating func continueBlindly(
     _ unknown: UnknownOutcome, _ failure: Failure, _ now: Timestamp
   ) -> Answer {
     switch unknown {
@@ -66,6 +66,14 @@ extension SCAProcess {
       return .finish(.answered)
     case .completion: return .finish(.answered)
     }
+  }
+
+  /// Ends the inquiry, because Paysafe does not tell the status. An earlier challenge stays valid.
+  private mutating func giveUp(
+    _ unknown: UnknownOutcome, _ failure: Failure, _ now: Timestamp
+  ) -> Answer {
+    guard case .challenge(let sending) = unknown else { return .fail(failure) }
+    return perhapsSent(sending, failure, now)
   }
 
   /// Returns the failure, with a note about a message that may have been sent to the customer.

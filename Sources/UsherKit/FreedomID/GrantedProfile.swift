@@ -105,7 +105,8 @@ extension DataGrants {
       case .readEmail, .readEmails: claims["email"]
       case .readNationality, .readIdentifier: nil
       }
-    return claim.flatMap { $0.isNull ? nil : $0 }
+    guard let claim, !claim.isNull else { return nil }
+    return claim
   }
 }
 

@@ -67,7 +67,8 @@ extension Standing where Machine == BSARegister {
       Self("scanning", scanning, ["cancel", "fallback", "scanned", "hint", "resumed"]),
       Self("asking", asking, ["passcode", "cancel", "fallback"]),
       Self("checking", checking, ["checked", "resumed"]),
-      signingUp, signingUp.after("gone", BSAParts.gone), Self("over", over, ["resumed"]),
+      signingUp, signingUp.after("gone", BSAParts.gone),
+      Self("over, with BSA's message", over, ["resumed"]),
     ]
   }
 }

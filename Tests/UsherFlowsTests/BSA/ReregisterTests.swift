@@ -181,9 +181,9 @@ struct ReregisterPersonTests {
     #expect(driven.end == End(.providerRejected, "2008"))
   }
 
-  @Test("the fifth wrong code ends BSA reregisterDevice")
+  @Test("the wrong code that max_wrong_codes allows no more ends BSA reregisterDevice")
   func guesses() throws {
-    var driven = try DrivenReregister.sent()
+    var driven = try DrivenReregister.sent { $0.maxWrongCodes = 5 }
     for _ in 1...5 {
       driven.type()
       driven.wrong()

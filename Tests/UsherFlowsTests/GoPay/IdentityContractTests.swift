@@ -100,7 +100,7 @@ struct IdentityContractTests {
     driven.receive(.woken)
     driven.refused(404, 1519)
     try capture(driven)
-    add("refused", try Driven(requestID: nil), busy + answers + [.woken])
+    add("refused request", try Driven(requestID: nil), busy + answers + [.woken])
     try check("-refused")
   }
 

@@ -169,7 +169,7 @@ struct SCAAttemptTests {
 
   @Test("an expired PIN challenge of Paysafe sca offers the PIN again as an alternative")
   func expiredPIN() throws {
-    var driven = try DrivenSCA.withPIN()
+    var driven = try DrivenSCA.withPIN(offering: [.init(method: "PIN")])
     driven.clock = now + .seconds(300)
     driven.receive(.woken)
     #expect(driven.problem?.reason == "challenge_expired")

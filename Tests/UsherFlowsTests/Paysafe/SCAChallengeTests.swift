@@ -13,7 +13,10 @@ struct SCAChallengeTests {
     "Paysafe sca asks for a code with everything that the server tells about the challenge",
     arguments: [200, 201])
   func code(status: Int) throws {
-    var driven = try DrivenSCA(wanting: .sms) { $0.operation = operation }
+    var driven = try DrivenSCA(wanting: .sms) {
+      $0.operation = operation
+      $0.availableVerifications = [.init(method: "OTP", channel: "SMS"), .init(method: "PIN")]
+    }
     driven.answer(WalletReplies.challenge(status: status))
     #expect(driven.state == "challenged")
     #expect(
@@ -21,7 +24,8 @@ struct SCAChallengeTests {
         == Step.EnterCode(
           purpose: .sca, channel: "sms", maskedTarget: "+44 ••• 123", digits: 6,
           expiresAt: now + .seconds(300), resendAt: now, attemptsLeft: 3, alsoAsk: [],
-          operation: operation))
+          alternatives: [StepOption(id: "PIN", label: "PIN")], operation: operation,
+          operationId: "wop-1"))
     #expect(driven.wake == .seconds(300))
   }
 
@@ -77,8 +81,10 @@ struct SCAChallengeTests {
     #expect(driven.password?.purpose == purpose)
     #expect(driven.password?.alternatives?.map(\.id) == ["OTP.SMS"])
     #expect(driven.password?.operation == operation)
-    let alone = try DrivenSCA.withPIN()
+    let alone = try DrivenSCA.withPIN(offering: [.init(method: "PIN")])
     #expect(alone.password?.alternatives == nil)
+    let unknown = try DrivenSCA.withPIN()
+    #expect(unknown.password?.alternatives?.map(\.id).contains("OTP.EMAIL") == true)
   }
 
   @Test("an alternative makes Paysafe sca start another challenge, unless it is not offered")
