@@ -4,7 +4,7 @@ import UsherConfig
 /// The provider definition of Paysafe Embedded Wallets.
 struct PaysafeProvider: ProviderDefinition {
   static let flows: [any FlowMachine.Type] = [
-    PaysafeAuthenticate.self, PaysafeAuthorize.self, PaysafeOperation.self, PaysafeSCA.self,
+    PaysafeAuthorize.self, PaysafeAuthenticate.self, PaysafeOperation.self, PaysafeSCA.self,
   ]
   static let hasScopes = true
   static let tokenAttributes: Set = [PaysafeTokens.brandAttribute]

@@ -284,9 +284,7 @@ extension VerificationService {
     if let account = flow.result?["account"]?.stringValue { return AccountID(account) }
     guard let key = PhoneNumberKey(flow) else { return nil }
     let accounts = try? await client.call(AccountList(provider: flow.provider)).accounts
-    return accounts?.first { account in
-      account.attributes["profilePending"] == true && key.isKey(of: account)
-    }?.id
+    return accounts?.first { key.isKey(of: $0) }?.id
   }
 }
 
