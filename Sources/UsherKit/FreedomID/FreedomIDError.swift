@@ -92,8 +92,12 @@ extension FreedomIDError: CaseIterable {
     }
   }
 
-  /// Creates the error from the daemon's code; ``unknownError`` if the code is unknown.
-  init(code: String) { self = Self.allCases.first { $0.code == code } ?? .unknownError }
+  /// Creates the error from the daemon's code; nil if the code is unknown, for example because it
+  /// is one of OAuth.
+  init?(code: String) {
+    guard let error = Self.allCases.first(where: { $0.code == code }) else { return nil }
+    self = error
+  }
 }
 
 extension FreedomIDError: CustomStringConvertible {
@@ -119,8 +123,8 @@ extension FreedomIDError {
 extension FreedomIDError: SDKError {
   /// Creates the error from the daemon's code, or the closest case if there is none.
   init(_ error: KitError) {
-    if let provider = error.provider {
-      self.init(code: provider.code)
+    if let known = error.provider.flatMap({ FreedomIDError(code: $0.code) }) {
+      self = known
       return
     }
     self =
