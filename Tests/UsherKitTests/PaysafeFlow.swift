@@ -58,13 +58,13 @@ extension PaysafeFlow {
 
   static let page = #"""
     {"type":"openURL","url":"https://wallet.example/authorize?state=random-string",\#
-    "redirectURI":"https://www.partner.com/wallet/dashboard","completes":"submit"}
+    "redirectURI":"http://www.partner.com/wallet/dashboard","completes":"submit"}
     """#
 
   static func exchange(_ requestID: String = "req-flw_1") -> String {
     #"""
     {"type":"exchangeCredential","credential":{"type":"authCode","code":"code-1"},\#
-    "redirectURI":"https://www.partner.com/wallet/dashboard","requestId":"\#(requestID)",\#
+    "redirectURI":"http://www.partner.com/wallet/dashboard","requestId":"\#(requestID)",\#
     "deadline":"2030-01-01T00:01:00Z"}
     """#
   }

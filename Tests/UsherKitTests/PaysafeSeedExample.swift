@@ -8,9 +8,7 @@ import UsherKit
 //     not exist here: a presenter shows the page instead of `SFSafariViewController` and
 //     `present(_:animated:)`.
 //  2. Neither Foundation nor the SDK has `base64URLEncodedString()`: it is defined at the end.
-//  3. The placeholders are `values`, so that a test can set real values. The redirect URI begins
-//     with `https`, because the daemon permits plain http only on the loopback interface (RFC 8252
-//     section 8.3).
+//  3. The placeholders are `values`, so that a test can set real values.
 //  4. The service is one constant. The page calls it `authentication` at its creation, and
 //     `authenticationService` or `Wallet.instance.authenticationService` at its use.
 //  5. Swift requires a statement where the page has only a comment in a `case`: `told` yields the
@@ -26,7 +24,7 @@ final class PaysafeSeedExample: Sendable {
     var clientIdentifier = "client-identifier"
     var state = "random-string"
     var codeVerifier = "random-alphanumeric-string-64-characters"
-    var redirectURI = "https://www.partner.com/wallet/dashboard"
+    var redirectURI = "http://www.partner.com/wallet/dashboard"
     var eventID = "..."
     var walletOperationID = "..."
     /// The call of the partner's backend that redeems a code for an access token.

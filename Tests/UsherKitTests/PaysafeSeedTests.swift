@@ -23,7 +23,7 @@ struct PaysafeSeedTests {
       "brandIdentity": "brand-identity", "clientIdentifier": "client-identifier",
       "codeChallenge": "5m0q4KupYnsVhD5e7aNRzaeuOZN-dsOoO64K8ucTty8",
       "resetCredentialsURL": "https://www.paysafe.com/reset-credentials",
-      "state": "random-string", "redirectURI": "https://www.partner.com/wallet/dashboard",
+      "state": "random-string", "redirectURI": "http://www.partner.com/wallet/dashboard",
       "locale": "en-US", "loginHint": "someone@partner.com", "loginStrategy": "pin",
     ])
 

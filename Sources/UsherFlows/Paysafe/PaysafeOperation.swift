@@ -82,7 +82,7 @@ package struct PaysafeOperation: FlowMachine, RetryingMachine {
 
   /// The approval that the wallet demands, with the digest of the operation.
   private struct RequiredApproval: Codable, Sendable, Equatable {
-    let approval: PaysafeCall.Approval
+    var approval: PaysafeCall.Approval
     /// The digest of the operation when the customer was asked to approve it.
     let digest: String
     /// How often the wallet has demanded an approval for this operation, this time included.
@@ -90,6 +90,8 @@ package struct PaysafeOperation: FlowMachine, RetryingMachine {
     /// The process to continue if the wallet demands the approval again, because only this call
     /// tells whether the event is verified; nil if Paysafe says that it is verified.
     var unconfirmed: SCAProcess?
+    /// True if the caller did not say where the wallet expects the approval.
+    var isFormGuessed: Bool?
   }
 
   /// The maximum number of approvals that the wallet may demand for one operation.
@@ -128,7 +130,8 @@ package struct PaysafeOperation: FlowMachine, RetryingMachine {
         event.walletOperationId, "scaDetails.walletOperationId"),
       form: event.form ?? .body)
     return RequiredApproval(
-      approval: approval, digest: operation.digest(showing: shown), round: 0)
+      approval: approval, digest: operation.digest(showing: shown), round: 0,
+      isFormGuessed: event.form == nil ? true : nil)
   }
 
   package var view: FlowView {
@@ -211,7 +214,8 @@ extension PaysafeOperation {
     switch outcome {
     case .reply(let reply):
       switch SCADemand.find(in: reply) {
-      case .demand(let demand) where returnsDemand == true: return finish(reply, demand)
+      case .demand(let demand) where returnsDemand == true:
+        return returnOrRepeat(demand, reply, required)
       case .demand(let demand): return approve(demand, after: required, now)
       case .unreadable(let message): return .fail(.protocolError(message))
       case nil: return answered(reply, required, retrying)
@@ -240,6 +244,19 @@ extension PaysafeOperation {
       return callLater(required, retrying, .unreachable(message), reply.retryAfter)
     default: return finish(reply)
     }
+  }
+
+  /// Ends the flow with the wallet's demand. If the wallet demands the approval of the same event in
+  /// the other form, the call is made once more with it, because it was not performed.
+  private mutating func returnOrRepeat(
+    _ demand: SCADemand, _ reply: HTTPReply, _ required: RequiredApproval?
+  ) -> Answer {
+    guard var required, required.isFormGuessed == true, demand.form != required.approval.form,
+      demand.eventID == required.approval.eventID
+    else { return finish(reply, demand) }
+    required.isFormGuessed = nil
+    required.approval.form = demand.form
+    return call(required, RetryBackoff())
   }
 
   /// Ends the flow with the wallet's reply as its result. Fails if a body that claims to be JSON

@@ -115,8 +115,8 @@ package struct PaysafeSCA: FlowMachine {
 
   private mutating func apply(_ answer: SCAProcess.Answer, at now: Timestamp) -> Answer {
     // The flow does not make the wallet operation, so a lost value is asked for again. Only the
-    // caller can find out whether a confirmation elsewhere was accepted.
-    let isLost = answer == .finish(.answered) && !process.isWatching
+    // caller can find out whether the event is verified otherwise.
+    let isLost = answer == .finish(.answered) && process.isChallenged
     let answer = isLost ? process.unconfirmed(now) : answer
     return answer.flowAnswer { .finish(Completion(grant: nil, result: result($0))) }
   }

@@ -24,6 +24,8 @@ extension SCAProcess {
       switch refusal.kind {
       case .tooMany(let after):
         return requestStatusLater(refusal.failure.message, after, retrying, notice)
+      case .noSuchCall where wasVerified == true:
+        return .fail(.rejected("the wallet demands another approval of an event that was verified"))
       case .noSuchCall:
         // Without a list the customer may choose any method. Paysafe refuses those that the event
         // does not offer.

@@ -105,7 +105,7 @@ extension SCAProcess {
       if let details = eventStatus.challenge,
         sending.wasSent(as: details, eventStatus.counters, before)
       {
-        return open(sending.option, details, problem: .answerLost, now)
+        return open(sending.option, details, problem: nil, now)
       }
       // The end of a cool-down resets the counter, so the old one says nothing (provider contract
       // §2.5).
@@ -264,8 +264,8 @@ extension SCAProcess {
 
 // The customer has answered, and the server has no call for the event's status.
 extension SCAProcess {
-  /// Whether the process waits for a confirmation on another device or page.
-  var isWatching: Bool { if case .watching = state { true } else { false } }
+  /// Whether the process waits for a code or password.
+  var isChallenged: Bool { if case .challenged = state { true } else { false } }
 
   /// Continues after ``Outcome/answered``, because the event is not known to be verified.
   mutating func unconfirmed(_ now: Timestamp) -> Answer {

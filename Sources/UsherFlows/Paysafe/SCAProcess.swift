@@ -25,6 +25,8 @@ struct SCAProcess: RetryingMachine, Codable, Sendable, Equatable {
   /// The ids of options that the provider offered and then refused.
   var unavailable: [String] = []
   var coolDown: CoolDown?
+  /// True if the event was verified before, so that a further attempt could undo the approval.
+  var wasVerified: Bool?
   var state: State
   var problem: Problem?
 
@@ -172,6 +174,7 @@ struct SCAProcess: RetryingMachine, Codable, Sendable, Equatable {
     var process = SCAProcess(
       terms: terms, offers: offers, expiresAt: expiresAt.after(now),
       state: .required(RetryBackoff(), notice: nil))
+    process.wasVerified = asksFirst ? true : nil
     let isKnown = offers != nil || terms.wanted != nil
     let answer = isKnown && !asksFirst ? process.present(nil, now) : process.requestStatus(nil)
     return (process, answer)

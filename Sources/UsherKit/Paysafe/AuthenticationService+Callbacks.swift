@@ -70,18 +70,18 @@ extension Wallet.AuthenticationService {
 }
 
 extension Wallet {
-  /// Calls ``authenticate(accessToken:expiresIn:refreshToken:requestID:)-type.method`` and passes
+  /// Calls ``authenticate(accessToken:expiresIn:refreshToken:requestID:brandIdentity:)-type.method`` and passes
   /// its result to `completion`.
   public static func authenticate(
     accessToken: String, expiresIn: Int? = nil, refreshToken: String? = nil,
-    requestID: String? = nil,
+    requestID: String? = nil, brandIdentity: String? = nil,
     @_inheritActorContext completion:
       @escaping @isolated(any) @Sendable (Result<Account, WalletError>) -> Void
   ) {
     callBack(completion) { () async throws(WalletError) in
       try await authenticate(
         accessToken: accessToken, expiresIn: expiresIn, refreshToken: refreshToken,
-        requestID: requestID)
+        requestID: requestID, brandIdentity: brandIdentity)
     }
   }
 }

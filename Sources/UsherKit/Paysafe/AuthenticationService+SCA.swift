@@ -54,6 +54,11 @@ extension Wallet.AuthenticationService {
   ) async throws(WalletError) -> SCAAttemptResponse {
     try await translating(to: WalletError.self) {
       let (session, seen) = try await openChallenge(eventID, request)
+      // Nothing may be submitted after a success: the wallet judges an event by its latest attempt.
+      if seen.status == .succeeded {
+        return try SCAAttemptResponse(
+          seen, eventID, request.walletOperationID, request.verification)
+      }
       guard let input = seen.step?.answer(request.value) else { throw KitError.noChallenge }
       let flow = try await session.answer(input, to: seen)
       return try SCAAttemptResponse(
@@ -106,9 +111,14 @@ extension Wallet.AuthenticationService {
     // Without a step the flow has ended, or another client started it: then only that client sees
     // and answers its step.
     guard let step = seen.step, step.approves(request.walletOperationID) else { return nil }
-    if case .enterPassword = step, step.isChallenge(by: request.verification) { return seen }
-    guard let input = step.challengeInput(for: request.verification) else { return nil }
-    return try await session.answer(input, to: seen, until: \.isChallenged)
+    if let input = step.challengeInput(for: request.verification) {
+      return try await session.answer(input, to: seen, until: \.isChallenged)
+    }
+    guard case .enterPassword = step, step.isChallenge(by: request.verification) else { return nil }
+    // The step still asks for the PIN or password. What was wrong with the last one is history.
+    var open = seen
+    open.problem = nil
+    return open
   }
 
   /// Returns the flow that waits for the answer to the challenge of a request, and starts one if
@@ -122,6 +132,9 @@ extension Wallet.AuthenticationService {
       if seen.step?.isChallenge(by: request.verification) == true,
         seen.step?.approves(request.walletOperationID) == true
       {
+        return (found, seen)
+      }
+      if seen.status == .succeeded, seen.isAbout(request.walletOperationID) {
         return (found, seen)
       }
       // After the limit of attempts, any further one gets the same error.
@@ -142,6 +155,13 @@ extension Flow {
   /// If the customer answers on another device, the flow has no step to answer; therefore the state
   /// is compared.
   fileprivate var isChallenged: Bool { isSettled || state == "challenged" }
+}
+
+extension Flow {
+  /// Whether the flow has ended with a result for this wallet operation.
+  fileprivate func isAbout(_ walletOperationID: String) -> Bool {
+    (result?["walletOperationId"]?.stringValue ?? walletOperationID) == walletOperationID
+  }
 }
 
 extension Step {
@@ -176,7 +196,7 @@ extension KitError {
     KitError(.invalidRequest, "this challenge is answered by an attempt")
   }
 
-  fileprivate static var unobserved: KitError {
+  static var unobserved: KitError {
     KitError(
       .invalidRequest,
       "the wallet has no call for the verdict: repeat the operation when it is confirmed")
@@ -230,8 +250,9 @@ extension Step {
     case .wait(let step): others = step.alternatives
     case .displayCode, .fillForm, .consent, .exchangeCredential, .localAuth: return nil
     }
-    if isChallenge(by: verification) { return .resend(at: kind) }
-    return others?.contains { $0.id == id } == true ? .alternative(id, at: kind) : nil
+    if others?.contains(where: { $0.id == id }) == true { return .alternative(id, at: kind) }
+    guard isChallenge(by: verification), kind != .enterPassword else { return nil }
+    return .resend(at: kind)
   }
 }
 

@@ -91,26 +91,28 @@ extension Wallet {
   ///   - refreshToken: The token with which the daemon refreshes the access token.
   ///   - requestID: The id from ``AuthenticationCode``; nil means the newest sign-in that waits for
   ///     an access token. If none waits, the token alone signs the customer in.
+  ///   - brandIdentity: The brand that the token was issued for; nil means that of the sign-in, or
+  ///     the daemon's configured one.
   /// - Returns: The customer's account at the daemon.
   @discardableResult
   public static func authenticate(
     accessToken: String, expiresIn: Int? = nil, refreshToken: String? = nil,
-    requestID: String? = nil
+    requestID: String? = nil, brandIdentity: String? = nil
   ) async throws(WalletError) -> Account {
     try await instance.authenticate(
       accessToken: accessToken, expiresIn: expiresIn, refreshToken: refreshToken,
-      requestID: requestID)
+      requestID: requestID, brandIdentity: brandIdentity)
   }
 
   /// Submits an access token for this wallet, as
-  /// ``authenticate(accessToken:expiresIn:refreshToken:requestID:)-type.method`` does for
+  /// ``authenticate(accessToken:expiresIn:refreshToken:requestID:brandIdentity:)-type.method`` does for
   /// ``instance``.
   @discardableResult
   public func authenticate(
     accessToken: String, expiresIn: Int? = nil, refreshToken: String? = nil,
-    requestID: String? = nil
+    requestID: String? = nil, brandIdentity: String? = nil
   ) async throws(WalletError) -> Account {
-    let tokens = SubmittedTokens(accessToken, expiresIn, refreshToken)
+    let tokens = SubmittedTokens(accessToken, expiresIn, refreshToken, brandIdentity)
     return try await translating(to: WalletError.self) {
       let account = try await keepAccount { try await finish(with: tokens, requestID) }
       return Account(id: account.rawValue)
@@ -143,8 +145,12 @@ private struct SubmittedTokens {
   private let accessToken: Secret
   private let expiresIn: Int?
   private let refreshToken: Secret?
+  private let brandIdentity: String?
 
-  init(_ accessToken: String, _ expiresIn: Int?, _ refreshToken: String?) {
+  init(
+    _ accessToken: String, _ expiresIn: Int?, _ refreshToken: String?, _ brandIdentity: String?
+  ) {
+    self.brandIdentity = brandIdentity
     self.accessToken = Secret(accessToken)
     self.expiresIn = expiresIn
     self.refreshToken = refreshToken.map { Secret($0) }
@@ -163,7 +169,7 @@ private struct SubmittedTokens {
     .params([
       "accessToken": .string(accessToken.revealed()),
       "expiresIn": expiresIn.map { .integer(Int64($0)) },
-      "refreshToken": .text(refreshToken?.revealed()),
+      "refreshToken": .text(refreshToken?.revealed()), "brandIdentity": .text(brandIdentity),
     ])
   }
 }

@@ -115,7 +115,7 @@ extension Wallet.SCAAuthenticationEventChallengeEmbeddedHybridResponse {
       redirectURL = URL(string: step.url)
       resendAt = step.resendAt?.date
     case .wait(let step): resendAt = step.resendAt?.date
-    case nil: status = .verified
+    case nil: status = flow.isVerified ? .verified : nil
     case .displayCode, .choose, .fillForm, .consent, .exchangeCredential, .localAuth:
       throw KitError(.unexpected, "no challenge was sent")
     }
@@ -150,7 +150,16 @@ extension Wallet.SCAAuthenticationEventAttemptEmbeddedHybridResponse {
     guard try flow.requireNoProblem().status == .succeeded else {
       throw KitError(.unexpected, "the attempt has no result")
     }
+    guard flow.isVerified else { throw KitError.unobserved }
     return (.verified, flow.result?["statusReason"]?.stringValue)
+  }
+}
+
+extension Flow {
+  /// Whether the event is verified. A flow also succeeds with the status `UNKNOWN`, if the customer
+  /// has answered and the wallet has no call for the verdict.
+  fileprivate var isVerified: Bool {
+    status == .succeeded && result?["status"]?.stringValue != "UNKNOWN"
   }
 }
 

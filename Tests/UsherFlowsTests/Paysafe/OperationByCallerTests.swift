@@ -47,6 +47,9 @@ struct OperationByCallerTests {
   func notAccepted() throws {
     var driven = try payment(.init(eventId: "evt-1", walletOperationId: "wop-1"))
     driven.answer(SCADemandTests.byHeader)
+    // The wallet expects the approval in the header, where the two ids go next.
+    #expect(driven.operationCall?.1?.form == .header && driven.result == nil)
+    driven.answer(SCADemandTests.byHeader)
     #expect(driven.result?["scaDetails"]?["eventId"] == "evt-1")
   }
 

@@ -1,3 +1,4 @@
+import JSONRPC
 import Testing
 import UsherAPI
 import UsherConfig
