@@ -246,8 +246,8 @@ extension PaysafeOperation {
     }
   }
 
-  /// Ends the flow with the wallet's demand. If the wallet demands the approval of the same event in
-  /// the other form, the call is made once more with it, because it was not performed.
+  /// Ends the flow with the wallet's demand. If the wallet demands the approval of the same event
+  /// in the other form, the call is made once more with it, because it was not performed.
   private mutating func returnOrRepeat(
     _ demand: SCADemand, _ reply: HTTPReply, _ required: RequiredApproval?
   ) -> Answer {

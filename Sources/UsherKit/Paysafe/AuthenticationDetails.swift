@@ -13,8 +13,8 @@ extension Wallet {
     /// The `state` of the authorization request: 8 to 512 printable ASCII characters, unguessable
     /// and new for each sign-in.
     public var state: String
-    /// The redirect URI: an `https` or `http` URL. If it is nil, the daemon listens on the loopback interface and
-    /// ``AuthenticationService/authenticationCode(requestID:)`` returns the code.
+    /// The redirect URI: an `https` or `http` URL. If it is nil, the daemon listens on the loopback
+    /// interface and ``AuthenticationService/authenticationCode(requestID:)`` returns the code.
     public var redirectURI: String?
     /// The language of the sign-in page: a language tag (BCP 47) such as `en-GB`.
     public var locale: String?

@@ -70,8 +70,8 @@ extension Wallet.AuthenticationService {
 }
 
 extension Wallet {
-  /// Calls ``authenticate(accessToken:expiresIn:refreshToken:requestID:brandIdentity:)-type.method`` and passes
-  /// its result to `completion`.
+  /// Calls ``authenticate(accessToken:expiresIn:refreshToken:requestID:brandIdentity:)-type.method``
+  /// and passes its result to `completion`.
   public static func authenticate(
     accessToken: String, expiresIn: Int? = nil, refreshToken: String? = nil,
     requestID: String? = nil, brandIdentity: String? = nil,

@@ -105,8 +105,8 @@ extension Wallet {
   }
 
   /// Submits an access token for this wallet, as
-  /// ``authenticate(accessToken:expiresIn:refreshToken:requestID:brandIdentity:)-type.method`` does for
-  /// ``instance``.
+  /// ``authenticate(accessToken:expiresIn:refreshToken:requestID:brandIdentity:)-type.method`` does
+  /// for ``instance``.
   @discardableResult
   public func authenticate(
     accessToken: String, expiresIn: Int? = nil, refreshToken: String? = nil,
