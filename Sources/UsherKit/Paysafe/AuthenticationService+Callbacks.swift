@@ -70,7 +70,8 @@ extension Wallet.AuthenticationService {
 }
 
 extension Wallet {
-  /// Calls ``authenticate(accessToken:expiresIn:refreshToken:requestID:brandIdentity:)-type.method``
+  /// Signs a customer in as
+  /// ``authenticate(accessToken:expiresIn:refreshToken:requestID:brandIdentity:)-type.method`` does,
   /// and passes its result to `completion`.
   public static func authenticate(
     accessToken: String, expiresIn: Int? = nil, refreshToken: String? = nil,
