@@ -70,9 +70,8 @@ extension Wallet.AuthenticationService {
 }
 
 extension Wallet {
-  /// Signs a customer in as
-  /// ``authenticate(accessToken:expiresIn:refreshToken:requestID:brandIdentity:)-type.method`` does,
-  /// and passes its result to `completion`.
+  /// Signs a customer in as the `async` function of this name does, and passes its result to
+  /// `completion`.
   public static func authenticate(
     accessToken: String, expiresIn: Int? = nil, refreshToken: String? = nil,
     requestID: String? = nil, brandIdentity: String? = nil,
