@@ -89,7 +89,7 @@ struct AuthenticationTests {
       .ask("flow.submit", PaysafeFlow.answer(submitted, at: 2), exchanging),
     ]) { try await $0.authenticationService.handleRedirect(url: try redirect()) }
     #expect(code.code == "code-1" && code.requestID == "req-flw_1")
-    #expect(code.redirectURI == "https://www.partner.com/wallet/dashboard")
+    #expect(code.redirectURI == "http://www.partner.com/wallet/dashboard")
     #expect(code.deadline == Date(timeIntervalSince1970: 1_893_456_060))
   }
 

@@ -92,11 +92,11 @@ extension FreedomIDError: CaseIterable {
     }
   }
 
-  /// Creates the error from the daemon's code; nil if the code is unknown, for example because it
-  /// is one of OAuth.
-  init?(code: String) {
-    guard let error = Self.allCases.first(where: { $0.code == code }) else { return nil }
-    self = error
+  /// Creates the error from the daemon's code; ``unknownError`` if the code is unknown.
+  init(code: String) {
+    // In mode `oidc` a refusal on the provider's page has OAuth's code (RFC 6749 §4.1.2.1).
+    let unknown = code == "access_denied" ? FreedomIDError.accessDenied : .unknownError
+    self = Self.allCases.first { $0.code == code } ?? unknown
   }
 }
 
@@ -123,8 +123,8 @@ extension FreedomIDError {
 extension FreedomIDError: SDKError {
   /// Creates the error from the daemon's code, or the closest case if there is none.
   init(_ error: KitError) {
-    if let known = error.provider.flatMap({ FreedomIDError(code: $0.code) }) {
-      self = known
+    if let provider = error.provider {
+      self.init(code: provider.code)
       return
     }
     self =

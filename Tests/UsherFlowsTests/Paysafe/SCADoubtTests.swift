@@ -81,7 +81,7 @@ struct SCADoubtTests {
   func inquiryRefused() throws {
     for (outcome, reason) in [
       (.reply(WalletReplies.refusal(410, "EVENT_EXPIRED")), .expired),
-      (.reply(WalletReplies.refusal(404, "X")), .providerRejected),
+      (.reply(WalletReplies.refusal(404, "SCA_EVENT_NOT_FOUND")), .providerRejected),
       (.noToken(message: "dead"), .providerRejected),
     ] as [(CallOutcome, Failure.Reason)] {
       var driven = try DrivenSCA.challenged()
