@@ -5,7 +5,7 @@ import UsherCore
 struct InvalidExchangeReport: Error {
   /// The name of the member.
   let name: String
-  /// What is wrong, as the end of a sentence that begins with the member.
+  /// The fault of the member: the end of a sentence that begins with its name.
   let fault: String
 
   init(_ name: String, _ fault: String) {

@@ -34,7 +34,7 @@ package struct PaysafeOperation: FlowMachine, RetryingMachine {
     package var returnUrl: String?
     /// The language of messages to the customer, such as `en` or `en-GB`.
     package var language: String?
-    /// Who has the customer approve the operation. Default: `flow`.
+    /// The party that asks the customer for approval. Default: `flow`.
     package var approval: Approver?
     /// The event that the customer has approved already. With it, `approval` is `caller`.
     package var scaDetails: ApprovedEvent?
@@ -53,8 +53,8 @@ package struct PaysafeOperation: FlowMachine, RetryingMachine {
     package var eventId: String
     /// The id of the wallet operation.
     package var walletOperationId: String
-    /// Where the wallet expects the approval: `header` or `body`. Default: `body` if the call has
-    /// one.
+    /// The place in which the wallet expects the approval: `header` or `body`. Default: `body` if
+    /// the call has one.
     package var form: PaysafeCall.Approval.Form?
   }
 

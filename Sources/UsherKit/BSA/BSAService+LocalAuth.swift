@@ -69,7 +69,7 @@ extension BSAService {
 }
 
 extension BSAService {
-  /// Where warnings for the program's developer go.
+  /// The function that prints warnings for the program's developer.
   static let warnings = Mutex<@Sendable (_ line: String) -> Void>(printToStandardError)
 
   private static func warn(_ failure: BSA.LocalAuthHelper.Failure) {

@@ -29,7 +29,7 @@ extension Wallet {
   public struct SCADetails: Sendable, Equatable {
     public var eventID: String
     public var walletOperationID: String
-    /// Where the wallet expects the approval, as it demanded it; nil if the program does not know.
+    /// The place in which the wallet demanded the approval; nil if the program does not know it.
     var form: String?
 
     public init(eventID: String, walletOperationID: String) {
@@ -52,7 +52,8 @@ extension Wallet {
   ///
   /// The daemon's configuration must allow the call (`operations`). A call that changes something
   /// is never repeated if it may have been performed: then this throws
-  /// ``WalletError/unavailable(_:)`` and says so.
+  /// ``WalletError/unavailable(_:)`` and says so. Cancelling the task does not stop an operation
+  /// that the daemon has begun.
   ///
   /// - Throws: ``WalletError/invalidRequest(_:)`` if the body is not a JSON object;
   ///   ``WalletError/notPermitted(_:)`` if the configuration does not allow the call.
