@@ -4,6 +4,9 @@ import JSONRPC
 enum PaysafeFlow {
   static let none = #"{"flows":[]}"#
 
+  /// The result of an SCA flow whose event is verified.
+  static let verified = #"{"status":"VERIFIED"}"#
+
   /// Returns a reply to `flow.list`, which contains no steps and no results.
   static func list(_ kind: String, _ ids: String...) -> String {
     let flows = ids.map { body(kind, $0, 2, "active", "s", step: "null") }

@@ -18,7 +18,7 @@ struct SCAAttemptTests {
       .foundAny, .returnsStep(PaysafeFlow.enterPassword),
       .answers(
         ["type": "enterPassword", "password": "2468"],
-        PaysafeFlow.succeeded("sca", 7, result: #"{"statusReason":"CORRECT"}"#)),
+        PaysafeFlow.succeeded("sca", 7, result: #"{"status":"VERIFIED","statusReason":"CORRECT"}"#)),
     ]) { try await submit($0, SCAEvent.attempt(SCAEvent.pin, "2468")) }
     #expect(tried.status == .verified && tried.statusReason == "CORRECT")
     #expect(tried.attemptsLeft == nil)
@@ -49,7 +49,7 @@ struct SCAAttemptTests {
         "flow.wait", PaysafeFlow.change(after: 4),
         PaysafeFlow.waited(
           PaysafeFlow.snapshot("sca", 5, "challenged", step: PaysafeFlow.enterCode()))),
-      .answers(code, PaysafeFlow.succeeded("sca", 7, result: "{}")),
+      .answers(code, PaysafeFlow.succeeded("sca", 7, result: PaysafeFlow.verified)),
     ]) { try await submit($0) }
     #expect(tried.status == .verified)
   }
@@ -68,7 +68,7 @@ struct SCAAttemptTests {
   private func verified(_ turns: [Turn]) async throws {
     let answered = Turn.ask(
       "flow.submit", PaysafeFlow.answer(code, at: 2, of: "flw_2"),
-      PaysafeFlow.succeeded("sca", 3, id: "flw_2", result: "{}"))
+      PaysafeFlow.succeeded("sca", 3, id: "flw_2", result: PaysafeFlow.verified))
     let tried = try await wallet(turns + [.startsChallenged, answered]) {
       try await submit($0)
     }
@@ -95,6 +95,17 @@ struct SCAAttemptTests {
     #expect(error.caseName == "nothingWaiting")
     #expect(
       error.message == "no challenge of this event is waiting for an answer: send one first")
+  }
+
+  @Test("an SCA flow that ended without a known status is never reported as verified")
+  func unknownStatus() async throws {
+    for result in ["{}", #"{"status":"UNKNOWN"}"#] {
+      let error = try await walletError([
+        .foundAny, .returnsStep(PaysafeFlow.enterCode()),
+        .answers(code, PaysafeFlow.succeeded("sca", 7, result: result)),
+      ]) { try await submit($0) }
+      #expect(error.caseName == "invalidRequest")
+    }
   }
 
   @Test("an SCA attempt after the limit of attempts throws dataError, as the one that reached it")
@@ -154,7 +165,7 @@ struct SCAApprovalTests {
       .foundAny, .returnsStep(step),
       .ask(
         "flow.wait", PaysafeFlow.change(after: 5),
-        PaysafeFlow.waited(PaysafeFlow.succeeded("sca", 6, result: "{}"))),
+        PaysafeFlow.waited(PaysafeFlow.succeeded("sca", 6, result: PaysafeFlow.verified))),
     ]) { try await approval($0) }
     #expect(verdict.status == .verified && verdict.verification == SCAEvent.push)
   }

@@ -48,7 +48,7 @@ struct SCASendingTests {
   @Test("sendSCAChallenge by push returns verified if the push was approved at once")
   func approvedAtOnce() async throws {
     let sent = try await wallet([
-      .notFound, .starts(pushParams, PaysafeFlow.succeeded("sca", 3, result: "{}")),
+      .notFound, .starts(pushParams, PaysafeFlow.succeeded("sca", 3, result: PaysafeFlow.verified)),
     ]) { try await send(SCAEvent.push, $0) }
     #expect(sent.status == .verified)
   }
@@ -146,7 +146,7 @@ struct SCASendingTests {
       .found, .ask("flow.get", PaysafeFlow.flow(), PaysafeFlow.snapshot("sca", 6, "attempting")),
       .ask(
         "flow.wait", PaysafeFlow.change(after: 6),
-        PaysafeFlow.waited(PaysafeFlow.succeeded("sca", 7, result: "{}"))),
+        PaysafeFlow.waited(PaysafeFlow.succeeded("sca", 7, result: PaysafeFlow.verified))),
     ]) { try await send(SCAEvent.sms, $0) }
     #expect(sent.status == .verified)
   }

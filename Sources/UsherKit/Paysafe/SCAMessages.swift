@@ -159,7 +159,7 @@ extension Flow {
   /// Whether the event is verified. A flow also succeeds with the status `UNKNOWN`, if the customer
   /// has answered and the wallet has no call for the verdict.
   fileprivate var isVerified: Bool {
-    status == .succeeded && result?["status"]?.stringValue != "UNKNOWN"
+    status == .succeeded && result?["status"]?.stringValue == "VERIFIED"
   }
 }
 
