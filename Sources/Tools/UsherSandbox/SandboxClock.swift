@@ -25,7 +25,13 @@ package final class SandboxClock: Sendable {
 
 /// A generator of random codes, tokens and identifiers.
 package struct TokenGenerator: Sendable {
+  /// Codes that tests have chosen; all copies of a generator share them.
+  private final class ChosenCodes: Sendable {
+    let codes = Mutex<[String]>([])
+  }
+
   private let bytes: @Sendable (Int) -> [UInt8]
+  private let chosen = ChosenCodes()
 
   package init(
     bytes: @escaping @Sendable (Int) -> [UInt8] = { count in
@@ -46,7 +52,15 @@ package struct TokenGenerator: Sendable {
 
   /// Returns a numeric code of `count` digits, as sent in an SMS.
   package func digits(_ count: Int) -> String {
-    bytes(count).map { String($0 % 10) }.joined()
+    let chosen = chosen.codes.withLock { codes in
+      codes.firstIndex { $0.count == count }.map { codes.remove(at: $0) }
+    }
+    return chosen ?? bytes(count).map { String($0 % 10) }.joined()
+  }
+
+  /// Lets ``digits(_:)`` return these codes first, each for a code of its length.
+  func choose(_ codes: [String]) {
+    chosen.codes.withLock { $0 = codes }
   }
 
   /// Returns a user code: eight consonants in two groups, easy to type (RFC 8628 §6.1).

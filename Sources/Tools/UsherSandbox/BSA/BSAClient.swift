@@ -7,9 +7,17 @@ enum BSAClient: String, Sendable, Hashable, CaseIterable {
   /// A site of another app.
   case other
 
+  /// The client key in the examples of the vendor's documentation: another key of the app.
+  private static let exampleKey = "a1hrg2xv..."
+
   init?(key: String?) {
-    guard let client = Self.allCases.first(where: { $0.key == key }) else { return nil }
-    self = client
+    if key == Self.exampleKey {
+      self = .app
+    } else if let client = Self.allCases.first(where: { $0.key == key }) {
+      self = client
+    } else {
+      return nil
+    }
   }
 
   var key: String {

@@ -26,7 +26,27 @@ struct OutboxPages: Sendable {
         await context.outbox.removeAll()
         return .json(["ok": true])
       },
+      Endpoint("outbox", .post, "/_control/outbox/codes") { call in
+        await respondingWithOAuthErrors {
+          context.tokenGenerator.choose(try Self.codes(call))
+          return .json(["ok": true])
+        }
+      },
     ]
+  }
+
+  private static func codes(_ call: EndpointCall) throws(OAuthError) -> [String] {
+    var body = try ObjectReader(try? JSON(parsing: call.body))
+    let codes = body.remove("codes")
+    try body.finish()
+    guard case .array(let items) = codes else { throw body.invalid("codes", "is not a list") }
+    return try items.map { item throws(OAuthError) in
+      guard let code = item.text, !code.isEmpty, code.allSatisfy({ ("0"..."9").contains($0) })
+      else {
+        throw body.invalid("codes", "must contain strings of digits")
+      }
+      return code
+    }
   }
 
   /// The largest number of messages on the page.

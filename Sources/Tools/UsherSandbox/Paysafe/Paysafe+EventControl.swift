@@ -19,13 +19,14 @@ extension PaysafeBackend {
       let now = context.clock.now()
       var body = try ObjectReader(call.body.isEmpty ? [:] : try? JSON(parsing: call.body))
       let user = try user(try body.text("username") ?? "alice")
+      let id = try body.text("eventId")
       let walletOperationID = try body.text("walletOperationId")
       let available = try body.verifications(settings)
       let terms = try body.terms(settings.eventTerms)
       try body.finish()
       let event = events.open(
-        for: user, nil, walletOperationID: walletOperationID, available: available, terms: terms,
-        now: now)
+        for: user, nil, id: id, walletOperationID: walletOperationID, available: available,
+        terms: terms, now: now)
       return .json(shown(event, now), status: 201)
     }
   }

@@ -34,11 +34,11 @@ struct ScaLedger: Sendable {
   }
 
   mutating func open(
-    for user: User, _ operation: WalletRequestOperation?, walletOperationID: String? = nil,
-    available: [SCAVerification], terms: ScaEvent.Terms, now: Date
+    for user: User, _ operation: WalletRequestOperation?, id: String? = nil,
+    walletOperationID: String? = nil, available: [SCAVerification], terms: ScaEvent.Terms, now: Date
   ) -> ScaEvent {
     let event = ScaEvent(
-      id: tokenGenerator.token("evt"),
+      id: id ?? tokenGenerator.token("evt"),
       walletOperationID: walletOperationID ?? tokenGenerator.token("wop"),
       user: user, operation: operation, available: available, terms: terms, now: now)
     events.insert(

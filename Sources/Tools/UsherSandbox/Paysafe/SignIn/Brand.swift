@@ -14,6 +14,8 @@ struct Brand: Sendable, Hashable {
   static let standard = [
     Brand(identity: "acme", name: "Acme Wallet", strategy: .pin),
     Brand(identity: "globex", name: "Globex Money", strategy: .password),
+    // The brand of the example in the vendor's documentation.
+    Brand(identity: "brand-identity", name: "Partner Wallet", strategy: .pin),
   ]
 }
 
@@ -25,6 +27,10 @@ extension Client {
       Client(
         id: "acme-wallet", name: "the Acme wallet", secret: "s3cret:+/%", redirectURIs: redirects),
       Client(id: "acme-public", name: "the Acme app", redirectURIs: redirects),
+      // The client of the example in the vendor's documentation.
+      Client(
+        id: "client-identifier", name: "the partner's app",
+        redirectURIs: ["http://www.partner.com/wallet/dashboard"]),
     ]
   }()
 }
