@@ -5,9 +5,11 @@ public import FoundationEssentials
 extension Wallet.AuthenticationService {
   /// Calls ``getAuthenticationDetails(brandIdentity:request:)`` and passes its result to
   /// `completion`.
+  ///
+  /// `completion` may use members of its object without `self.`, as in the vendor's example.
   public func getAuthenticationDetails(
     brandIdentity: String, request: Wallet.AuthenticationDetailsRequest,
-    @_inheritActorContext completion:
+    @_inheritActorContext @_implicitSelfCapture completion:
       @escaping @isolated(any) @Sendable (Result<Wallet.AuthenticationDetails, WalletError>) -> Void
   ) {
     callBack(completion) { () async throws(WalletError) in
