@@ -222,6 +222,17 @@ let package = Package(
       path: "Tests/UsherTestKit",
       exclude: ["as_user.py", "fprintd.py", "movable_clock.c", "take_number.py"],
       swiftSettings: strict),
+    // The code of the vendors' documentation as it is there, which an app has on the main actor. It
+    // has unused values, so warnings are not shown.
+    .target(name: "UsherKitUIKitShim", path: "Tests/UsherKitUIKitShim", swiftSettings: strict),
+    .target(
+      name: "SeedExamples", dependencies: ["UsherKit", "UsherKitUIKitShim", crypto],
+      path: "Tests/SeedExamples",
+      swiftSettings: [
+        .swiftLanguageMode(.v6), .defaultIsolation(MainActor.self),
+        .enableUpcomingFeature("InternalImportsByDefault"),
+        .unsafeFlags(["-suppress-warnings"]),
+      ]),
     // Properties that must hold for any bytes: the fuzzer and a test check them.
     module(
       "UsherFuzz",
@@ -296,7 +307,7 @@ let package = Package(
     .testTarget(
       name: "EndToEndAttackTests", dependencies: ["JSONRPC", "UsherTestKit"],
       path: "Tests/Attacks", exclude: ["README.md", "scripts"], swiftSettings: strict),
-    endToEndTests("BSA", ["UsherKit", crypto]),
+    endToEndTests("BSA", ["UsherKit", "SeedExamples", crypto]),
     endToEndTests("FreedomID", ["UsherKit"]),
     endToEndTests("GoPay", ["UsherKit"]),
     // Tests under a systemd that they boot themselves.
@@ -310,7 +321,7 @@ let package = Package(
       swiftSettings: strict),
     endToEndTests("LocalAuth"),
     endToEndTests("OIDC"),
-    endToEndTests("Paysafe", ["UsherKit", crypto]),
+    endToEndTests("Paysafe", ["UsherKit", "SeedExamples", "UsherKitUIKitShim", crypto]),
     endToEndTests("Peers", exclude: ["browser.py", "glewlwyd.py"]),
     endToEndTests("Service"),
     endToEndTests("Simulation"),

@@ -43,6 +43,7 @@ extension GoPaySeedExample {
   func verifyWithExchange(
     _ myBackend: any Backend, print: @escaping @MainActor (String) -> Void
   ) {
+    // Code of gopay-verify 134-172, 90b38325744eff70
     let request = FeatureRequest.Builder()
       .requestId(UUID().uuidString)
       .userCorrelationId("corr-5678")
@@ -82,6 +83,7 @@ extension GoPaySeedExample {
     } catch {
       print("verify threw: \(error)")
     }
+    // End of code
   }
 }
 
@@ -89,6 +91,7 @@ extension GoPaySeedExample {
 
 extension GoPaySeedExample {
   func verifyWithoutExchange(print: @escaping @MainActor (String) -> Void) {
+    // Code of gopay-verify 178-200, 5a5a79328359d0a0
     let request = FeatureRequest.Builder()
       .requestId(UUID().uuidString)
       .userCorrelationId("corr-5678")
@@ -112,5 +115,6 @@ extension GoPaySeedExample {
     } catch {
       print("verify threw: \(error)")
     }
+    // End of code
   }
 }

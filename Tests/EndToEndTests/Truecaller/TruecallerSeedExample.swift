@@ -45,13 +45,19 @@ final class TruecallerSeedExample: TCTrueSDKDelegate, TCTrueSDKViewDelegate {
 extension TruecallerSeedExample {
   /// On the Mobile number entry screen set the below delegates
   func showNumberEntry() {
+    // Code of truecaller-otp 18, db3395d42c891cb6
     TCTrueSDK.sharedManager().delegate = self
     TCTrueSDK.sharedManager().viewDelegate = self
+    // End of code
   }
 
   /// Initiate the verification for the user
   func requestVerification(_ phoneNumber: String, _ countryCode: String) {
-    TCTrueSDK.sharedManager().requestVerification(forPhone: phoneNumber, countryCode: countryCode)
+    // Code of truecaller-otp 24, d341c834d7eda18a
+    TCTrueSDK.sharedManager().requestVerification(
+      forPhone: phoneNumber,  // <#PHONE_NUMBER_STRING>
+      countryCode: countryCode)  // <#DEFAULT_COUNTRY_CODE>
+    // End of code
   }
 
   func verificationStatusChanged(to verificationState: TCVerificationState) {
@@ -61,7 +67,10 @@ extension TruecallerSeedExample {
     case TCVerificationState.otpReceived:
       told.yield(.codeAccepted)
     case TCVerificationState.verificationComplete, TCVerificationState.verifiedBefore:
-      let accessToken = TCTrueSDK.sharedManager().accessTokenForOTPVerification()
+      let accessToken =
+        // Code of truecaller-otp 51, b84a178bb044bb28
+        TCTrueSDK.sharedManager().accessTokenForOTPVerification()
+      // End of code
       told.yield(.verified(verificationState, accessToken: accessToken))
     }
   }
@@ -75,8 +84,12 @@ extension TruecallerSeedExample {
 
 extension TruecallerSeedExample {
   func verify(_ otp: String, _ firstName: String, _ lastName: String) {
+    // Code of truecaller-otp 2, 7eee903229587264
     TCTrueSDK.sharedManager().verifySecurityCode(
-      otp, andUpdateFirstname: firstName, lastName: lastName)
+      otp,  // <#OTP>
+      andUpdateFirstname: firstName,  // <#FIRST_NAME>
+      lastName: lastName)  // <#LAST_NAME>
+    // End of code
   }
 
   func didReceive(_ profile: TCTrueProfile) {
