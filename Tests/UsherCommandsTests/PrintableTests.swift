@@ -1,4 +1,5 @@
 import Testing
+import UsherClient
 
 @testable import UsherCommands
 

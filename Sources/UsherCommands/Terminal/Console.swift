@@ -1,4 +1,5 @@
 import FoundationEssentials
+import UsherClient
 import UsherCore
 
 /// Prints to the terminal and reads from it. Text from providers is made safe to print; no other

@@ -1,13 +1,6 @@
-extension String {
-  /// The text made safe for a terminal. Characters that could move the cursor, change the screen or
-  /// change the writing direction are replaced by U+FFFD.
-  var printable: String {
-    guard unicodeScalars.contains(where: \.isUnprintable) else { return self }
-    var scalars = String.UnicodeScalarView()
-    for scalar in unicodeScalars { scalars.append(scalar.isUnprintable ? "\u{FFFD}" : scalar) }
-    return String(scalars)
-  }
+import UsherClient
 
+extension String {
   /// JSON in which the characters that ``printable`` replaces are escaped, which does not change
   /// its meaning.
   ///
@@ -37,14 +30,5 @@ extension UInt16 {
   var hexadecimal: String {
     let digits = String(self, radix: 16)
     return String(repeating: "0", count: 4 - digits.count) + digits
-  }
-}
-
-extension Unicode.Scalar {
-  fileprivate var isUnprintable: Bool {
-    switch properties.generalCategory {
-    case .control, .format, .lineSeparator, .paragraphSeparator: true
-    default: false
-    }
   }
 }

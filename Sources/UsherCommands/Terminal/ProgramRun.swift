@@ -1,5 +1,6 @@
 import Dispatch
 import Glibc
+import UsherClient
 import UsherCore
 
 /// A run of a program, with limits for its time and its output. Its methods block the calling

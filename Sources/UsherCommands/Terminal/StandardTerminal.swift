@@ -1,20 +1,11 @@
 import Dispatch
 import Glibc
 import Synchronization
+import UsherClient
 
 /// Standard input, output and error of this process: terminals, pipes or files.
 package final class StandardTerminal: Terminal {
-  fileprivate struct Input {
-    var bytes: [UInt8] = []
-    var hasEnded = false
-  }
-
-  /// The interval, in milliseconds, at which a read checks whether its task was cancelled.
-  private static let pollInterval: Int32 = 100
-  /// Upper bound for the length of a line, in bytes.
-  private static let lineLimit = 1 << 20
-
-  private let input = Mutex(Input())
+  private let input = Mutex(LineInput(file: STDIN_FILENO))
   private let reader = DispatchQueue(label: "usherctl.input")
 
   /// Whether the terminal cannot move the cursor, or its type is unknown.
@@ -61,16 +52,16 @@ package final class StandardTerminal: Terminal {
 
   package func readLine(echo: Bool) async throws -> String? {
     let isInteractive = isInteractive
-    let hidden = echo || !isInteractive ? nil : HiddenTyping()
+    let hidden = echo || !isInteractive ? nil : HiddenTyping(file: STDIN_FILENO)
     defer { hidden?.end() }
     return try await reading { input, isCancelled in
       while !isCancelled.isRaised {
         if let line = input.takeLine() { return line }
         if input.hasEnded { return input.takeRest() }
-        guard input.bytes.count < Self.lineLimit else {
-          throw CommandFailure("the typed line is longer than \(Self.lineLimit) bytes")
+        guard input.bytes.count < LineInput.limit else {
+          throw CommandFailure("the typed line is longer than \(LineInput.limit) bytes")
         }
-        input.readMore(within: Self.pollInterval)
+        input.readMore(within: LineInput.pollInterval)
       }
       if isInteractive && Self.isInForeground { input.discard() }
       throw CancellationError()
@@ -86,7 +77,7 @@ package final class StandardTerminal: Terminal {
           if isInteractive { input.hasEnded = false }
           return input.takeAll(limit: limit + 1)
         }
-        input.readMore(within: Self.pollInterval)
+        input.readMore(within: LineInput.pollInterval)
       }
       throw CancellationError()
     }
@@ -94,63 +85,10 @@ package final class StandardTerminal: Terminal {
 
   /// Runs a blocking read on a queue of its own.
   private func reading<T: Sendable>(
-    _ body: @escaping @Sendable (inout Input, CancelFlag) throws -> T
+    _ body: @escaping @Sendable (inout LineInput, CancelFlag) throws -> T
   ) async throws -> T {
     try await CancelFlag.run(on: reader) { isCancelled in
       try self.input.withLock { try body(&$0, isCancelled) }
     }
-  }
-}
-
-extension StandardTerminal.Input {
-  fileprivate mutating func takeLine() -> String? {
-    guard let end = bytes.firstIndex(of: UInt8(ascii: "\n")) else { return nil }
-    defer { bytes.removeSubrange(...end) }
-    return String(decoding: bytes[..<end], as: UTF8.self)
-  }
-
-  /// Removes and returns the last line, which has no newline; nil if there is none.
-  fileprivate mutating func takeRest() -> String? {
-    defer { bytes = [] }
-    return bytes.isEmpty ? nil : String(decoding: bytes, as: UTF8.self)
-  }
-
-  fileprivate mutating func takeAll(limit: Int) -> [UInt8] {
-    defer { bytes = [] }
-    return Array(bytes.prefix(limit))
-  }
-
-  /// Discards typed text that has not been read.
-  fileprivate mutating func discard() {
-    bytes = []
-    tcflush(STDIN_FILENO, TCIFLUSH)
-  }
-
-  /// Reads the input that is available. If there is none, waits for some, at most this long.
-  fileprivate mutating func readMore(within milliseconds: Int32) {
-    var file = pollfd(fd: STDIN_FILENO, events: Int16(POLLIN), revents: 0)
-    guard poll(&file, 1, milliseconds) > 0 else { return }
-    let chunk = [UInt8](unsafeUninitializedCapacity: 4096) { buffer, count in
-      count = max(0, read(STDIN_FILENO, buffer.baseAddress, buffer.count))
-    }
-    if chunk.isEmpty { hasEnded = true } else { bytes += chunk }
-  }
-}
-
-/// Turns the terminal's echo off, until ``end()``.
-private struct HiddenTyping {
-  private let before: termios
-
-  init?() {
-    var settings = termios()
-    guard tcgetattr(STDIN_FILENO, &settings) == 0 else { return nil }
-    before = settings
-    settings.c_lflag &= ~tcflag_t(ECHO)
-    tcsetattr(STDIN_FILENO, TCSAFLUSH, &settings)
-  }
-
-  func end() {
-    var settings = before
-    tcsetattr(STDIN_FILENO, TCSADRAIN, &settings)
   }
 }
