@@ -90,7 +90,6 @@ let package = Package(
     .package(url: "https://github.com/hummingbird-project/swift-mustache", exact: "2.1.1"),
     .package(url: "https://github.com/swift-server/async-http-client", exact: "1.37.0"),
     .package(url: "https://github.com/swift-server/swift-service-lifecycle", exact: "2.13.0"),
-    .package(url: "https://github.com/swiftlang/swift-docc-plugin", exact: "1.5.0"),
     .package(url: "https://github.com/vapor/jwt-kit", exact: "5.7.1"),
   ],
   targets: [
