@@ -12,8 +12,8 @@ import UsherKit
 //  5. `clear` cancels authorizations in progress. It keeps what the daemon stores.
 //  6. The daemon's default socket is used, unless a test passes another path.
 //
-// It differs from the SDK in three points: the module is called UsherKit; the app's presenter shows
-// the screens, because a program on Linux may have a terminal, a window or neither; and a passcode
+// It differs from the SDK in three points: the module is called UsherKit; a presenter shows the
+// screens, in a terminal `TerminalPresenter.ofProcess`, in a window the app's own; and a passcode
 // takes the place of the fingerprint on a machine without a reader.
 
 /// An app written for Freedom ID's SDK.

@@ -20,7 +20,8 @@ import UsherClient
 /// Source: SDK documentation, "User Registration". The page BSA of the daemon's documentation
 /// describes the flows and the rtCodes, BSA's result codes.
 public enum BSA {
-  private static let chosen = Mutex(BSAService(provider: "bsa", socketPath: nil, prompt: nil))
+  private static let chosen = Mutex(
+    BSAService(provider: "bsa", socketPath: nil, prompt: TerminalPresenter.ofProcess))
 
   /// Sets the daemon's provider for BSA, the daemon's socket, and the prompt for local
   /// authentication.
@@ -32,10 +33,12 @@ public enum BSA {
   ///   - provider: The `name` of the `[[provider]]` in the daemon's configuration.
   ///   - socketPath: The daemon's socket; nil finds it as `UsherClient` does.
   ///   - prompt: The prompt that asks the person at this machine, in place of iOS. It is retained.
-  ///     If it is nil, only the fingerprint reader can be used: a passcode cannot be asked for, so
-  ///     a local authentication that needs one fails with `AUTH_FAILED`.
+  ///     The default is the terminal of the process, if it has one. If it is nil, only the
+  ///     fingerprint reader can be used: a passcode cannot be asked for, so a local authentication
+  ///     that needs one fails with `AUTH_FAILED`.
   public static func configure(
-    provider: String = "bsa", socketPath: String? = nil, prompt: (any LocalAuth.Prompt)? = nil
+    provider: String = "bsa", socketPath: String? = nil,
+    prompt: (any LocalAuth.Prompt)? = TerminalPresenter.ofProcess
   ) {
     let service = BSAService(provider: provider, socketPath: socketPath, prompt: prompt)
     chosen.withLock { $0 = service }

@@ -189,7 +189,7 @@ struct BSASeedTests {
       user: NSUserName(), finger: "right-index-finger", print: "right-index")
     let fixture = try await unblocking { try BSAFixture(reader: fprintd) }
     // The fingerprint reader needs no prompt.
-    BSA.configure(socketPath: fixture.daemon.socketPath)
+    BSA.configure(socketPath: fixture.daemon.socketPath, prompt: nil)
     let example = example { $0.localAuthType = .BIOMETRIC }
     _ = await told(example) { $0.requestSendOTPNumber() }
     let number = try fixture.number()

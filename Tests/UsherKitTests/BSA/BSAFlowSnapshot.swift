@@ -95,7 +95,9 @@ struct BSAFlowSnapshot: FlowSnapshot {
     }.joined()
   }
 
-  static func configure(socketPath: String) { BSA.configure(socketPath: socketPath) }
+  static func configure(socketPath: String) {
+    BSA.configure(socketPath: socketPath, prompt: nil)
+  }
 }
 
 typealias BSADaemon = ScriptedDaemon<BSAFlowSnapshot>

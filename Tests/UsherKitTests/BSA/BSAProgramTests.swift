@@ -14,8 +14,8 @@ extension BSAKitTests {
       func next() -> String? { lines.withLock { $0.popFirst() } }
     }
 
-    private func register(_ daemon: BSADaemon, _ passcodes: Lines) async throws {
-      let prompt = PasscodePrompt { _ in passcodes.next() }
+    private func register(_ daemon: BSADaemon, _ passcodes: [String]) async throws {
+      let prompt = TerminalPresenter(TypedDialog(hidden: passcodes))
       try await daemon.run { path in
         BSA.configure(socketPath: path, prompt: prompt)
         let numbers = Lines("000000", "298336")
@@ -39,7 +39,7 @@ extension BSAKitTests {
           .advances([.checking], then: [.authenticated]),
         ],
         replies: ["registration.checkUserKey": [.reply(#"{"available":true}"#)]])
-      try await register(daemon, Lines("1357", "2468"))
+      try await register(daemon, ["1357", "2468"])
       #expect(
         daemon.inputs == [
           ["type": "enterCode", "code": "000000", "fields": ["clientKey": "a1hrg2xv"]],
@@ -59,21 +59,7 @@ extension BSAKitTests {
         replies: ["registration.checkUserKey": [.reply(#"{"available":true}"#)]])
       let failure = BSA.LocalAuthHelper.Failure(
         errorCode: .USER_CANCEL, message: "why it failed")
-      await #expect(throws: failure) { try await register(daemon, Lines()) }
-    }
-
-    @Test("the documented passcode prompt stays, scans again or cancels, according to the question")
-    func prompt() async {
-      let prompt = PasscodePrompt { _ in nil }
-      let answers: [(isScanning: Bool, takesPasscode: Bool, BSA.LocalAuth.Answer)] = [
-        (true, true, .stay), (false, false, .scan), (false, true, .cancel),
-      ]
-      for (isScanning, takesPasscode, answer) in answers {
-        let question = BSA.LocalAuth.Question(
-          reason: "r", isScanning: isScanning, takesFinger: true, takesPasscode: takesPasscode,
-          problem: nil)
-        #expect(await prompt.answer(question) == answer)
-      }
+      await #expect(throws: failure) { try await register(daemon, []) }
     }
   }
 }
