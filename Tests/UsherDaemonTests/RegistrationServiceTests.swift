@@ -72,8 +72,11 @@ struct RegistrationServiceTests {
   }
 
   @Test(
-    "BSA rtCode 0 means available, 2019 and 2009 mean taken, in both registration checks",
-    arguments: [(0, false), (2019, true), (2009, true)])
+    "BSA rtCode 0 means available, and each rtCode of a duplicate means taken, in both checks",
+    arguments: [
+      (0, false), (2019, true), (2009, true), (2015, true), (2016, true), (2017, true),
+      (3202, true),
+    ])
   func answers(code: Int, isTaken: Bool) async throws {
     for status in [200, 409] {
       let harness = try Harness(.reply("{\"rtCode\":\(code),\"rtMsg\":\"\"}", status: status))

@@ -18,12 +18,16 @@ struct PhoneFlowSnapshot: FlowSnapshot {
   static let verifiedBefore = PhoneFlowSnapshot(state: "verifiedBefore")
   static let otpInitiated = asking()
 
-  static func asking(_ problem: String? = nil, code: Int = 10) -> PhoneFlowSnapshot {
+  /// - Parameter expiresAt: The time to which Truecaller accepts the code. The flow itself ends ten
+  ///   minutes after its start.
+  static func asking(
+    _ problem: String? = nil, code: Int = 10, expiresAt: String = "2030-01-01T00:01:00Z"
+  ) -> PhoneFlowSnapshot {
     PhoneFlowSnapshot(
       state: "otpInitiated",
       step: #"""
         {"type":"enterCode","purpose":"otp","channel":"sms","maskedTarget":"+91 ••• 210",\#
-        "digits":6,"expiresAt":"2030-01-01T00:01:00Z","resendAt":"2030-01-01T00:01:00Z",\#
+        "digits":6,"expiresAt":"\#(expiresAt)","resendAt":"2030-01-01T00:01:00Z",\#
         "alsoAsk":[]}
         """#,
       problem: problem.map {

@@ -24,6 +24,10 @@ final class TypedDialog: TerminalDialog {
   /// All lines and questions.
   var shown: [String] { state.withLock { $0.shown } }
 
+  var canAsk: Bool { true }
+
+  func settle() async {}
+
   func show(_ line: String) { state.withLock { $0.shown.append(line) } }
 
   func ask(_ question: String, isHidden: Bool) async -> String? {
@@ -95,13 +99,14 @@ struct TerminalPresenterTests {
 @Suite("BSA's questions in a terminal")
 struct TerminalPromptTests {
   private func answer(
-    _ line: String?, isScanning: Bool = false, takesPasscode: Bool = true,
-    problem: String? = nil, dialog: (TypedDialog) -> Void = { _ in }
+    _ line: String?, isScanning: Bool = false, takesFinger: Bool = false,
+    takesPasscode: Bool = true, problem: String? = nil,
+    dialog: (TypedDialog) -> Void = { _ in }
   ) async -> BSA.LocalAuth.Answer {
     let typed = TypedDialog(hidden: line.map { [$0] } ?? [])
     let question = BSA.LocalAuth.Question(
-      reason: "sign up", isScanning: isScanning, takesFinger: true, takesPasscode: takesPasscode,
-      problem: problem)
+      reason: "sign up", isScanning: isScanning, takesFinger: takesFinger,
+      takesPasscode: takesPasscode, problem: problem)
     let answer = await TerminalPresenter(typed).answer(question)
     dialog(typed)
     return answer
@@ -121,12 +126,17 @@ struct TerminalPromptTests {
     var questions = 0
     let after = await answer("") { questions = $0.shown.count }
     #expect(after == .cancel && questions == 2)
+    #expect(await answer("", takesFinger: true) == .scan)
   }
 
   @Test("the reader is started if only a finger is accepted, and no text is a passcode then")
   func finger() async {
-    #expect(await answer("2468", takesPasscode: false) == .scan)
-    #expect(await answer("2468", isScanning: true, takesPasscode: false) == .stay)
+    #expect(await answer("2468", takesFinger: true, takesPasscode: false) == .scan)
+    var questions = 0
+    let after = await answer("2468", isScanning: true, takesPasscode: false) {
+      questions = $0.shown.count
+    }
+    #expect(after == .cancel && questions == 2)
   }
 
   @Test("the terminal shows reason and problem, without control characters")
@@ -220,6 +230,20 @@ struct ControllingTerminalTests {
     _ = keyboard.waitUntilScreen(endsWith: "name: ")
     keyboard.type("Asha\n")
     #expect(await name == "Asha")
+  }
+
+  @Test("a screen that ends leaves the terminal with its echo on")
+  func finished() async throws {
+    let keyboard = try Keyboard()
+    let terminal = try #require(ControllingTerminal(path: keyboard.path))
+    let presenter = TerminalPresenter(terminal)
+    let question = Task { await presenter.ask("passcode", isHidden: true) }
+    _ = keyboard.waitUntilScreen(endsWith: "passcode: ")
+    #expect(!keyboard.echoes)
+    question.cancel()
+    await presenter.finished()
+    #expect(keyboard.echoes)
+    #expect(await question.value == nil)
   }
 
   @Test("a process without a terminal has no dialog")

@@ -52,6 +52,18 @@ struct TruecallerTests {
     }
   }
 
+  @Test("tokenTtl is not more than the time that is left for the verification")
+  func endOfFlow() async throws {
+    let late = PhoneFlowSnapshot.asking(expiresAt: "2030-01-01T00:15:00Z")
+    try await PhoneDaemon(begins: [[.creating, late]]).run { path in
+      let sdk = sdk(path)
+      var events = recorder.events.makeAsyncIterator()
+      sdk.requestVerification(forPhone: "9876543210", countryCode: "IN")
+      #expect(await events.next() == .state(.otpInitiated))
+      #expect(sdk.tokenTtl() == 600)
+    }
+  }
+
   @Test("the same invalid Truecaller name twice is reported twice")
   func sameProblem() async throws {
     let daemon = PhoneDaemon(

@@ -53,6 +53,15 @@ struct BSAMessageTests {
     }
   }
 
+  @Test("a name of two letters hides only the messages of BSA that have it as a word")
+  func shortValue() throws {
+    let member = BSAMember(userKey: "a", name: "Ed")
+    let call = BSACall.sendToMember(member, try BSAContact(.email, "user@example.com"))
+    #expect(try message("the request failed", to: call) == "the request failed")
+    #expect(try message("no such person: Ed", to: call) == nil)
+    #expect(try message("ED, try later", to: call) == nil)
+  }
+
   @Test("no value of a BSA call is shown in the rtMsg of its refusal")
   func values() throws {
     let signUp = try #require(DrivenRegister.signingUp().pending)

@@ -250,6 +250,16 @@ struct ReplacementTests {
     #expect(driven.state == "localAuth" && driven.calls.isEmpty)
   }
 
+  @Test("a lost answer to BSA's replacement call is remembered during another local authentication")
+  func lostBeforeAnotherProof() throws {
+    var driven = try DrivenReregister.replacing()
+    try driven.restart(at: now + .milliseconds(300_001))
+    driven.prove(at: now + .milliseconds(300_001))
+    driven.refused(3006, at: now + .milliseconds(300_001))
+    #expect(driven.end == End(.providerRejected, "3006"))
+    #expect(driven.failure?.title == "Answer lost" && driven.failure?.retryable == true)
+  }
+
   @Test("a refused or unreadable replacement fails BSA reregisterDevice")
   func refused() throws {
     var driven = try DrivenReregister.replacing()

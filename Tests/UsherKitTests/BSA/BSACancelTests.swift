@@ -48,14 +48,44 @@ extension BSAKitTests {
       #expect(daemon.status() == "cancelled")
     }
 
-    @Test("a cancelled BSA code verification calls no callback and cancels its flow")
+    @Test("a cancelled BSA code verification calls no callback, and the code can be verified again")
     func whileVerifying() async throws {
       let daemon = BSADaemon(.otpSent, inputs: [.advances([.verifying])])
       let before = { @Sendable in _ = await UsherKitTests.recordedEvents { $0.requestNumber() } }
       check(
         try await recordedEvents(daemon, at: "flow.submit", before: before) { $0.verifyNumber() },
         is: [])
-      #expect(daemon.status() == "cancelled")
+      #expect(daemon.status() == "active")
+    }
+
+    @Test("a disposeToken that came after the verification was cancelled goes to its code only")
+    func verifiedLater() async throws {
+      let daemon = BSADaemon(.otpSent, inputs: [.advances([.verifying])])
+      let before = { @Sendable in _ = await UsherKitTests.recordedEvents { $0.requestNumber() } }
+      let then = { @Sendable in
+        try await daemon.happens(.verified)
+        check(
+          await UsherKitTests.recordedEvents { $0.verifyNumber("000000") },
+          is: [.failed(3006, "no number was requested: request one first"), .completed])
+        check(
+          await UsherKitTests.recordedEvents { $0.verifyNumber() },
+          is: [.answer("onValidOTPNumber dsp_1"), .completed])
+      }
+      let events = try await recordedEvents(
+        daemon, at: "flow.submit", before: before, then: then
+      ) { $0.verifyNumber() }
+      check(events, is: [])
+      #expect(daemon.inputs.count == 1)
+    }
+
+    @Test("a cancelled second BSA code request calls no callback, and the flow goes on")
+    func whileSendingAgain() async throws {
+      let daemon = BSADaemon(.otpSent, inputs: [.advances([.sending])])
+      let before = { @Sendable in _ = await UsherKitTests.recordedEvents { $0.requestNumber() } }
+      check(
+        try await recordedEvents(daemon, at: "flow.submit", before: before) { $0.requestNumber() },
+        is: [])
+      #expect(daemon.status() == "active")
     }
 
     @Test("a cancelled BSA sign-up calls no callback and cancels its flow")

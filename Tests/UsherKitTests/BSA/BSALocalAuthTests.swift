@@ -174,6 +174,21 @@ extension BSAKitTests {
         line.hasPrefix("BSA.LocalAuth.startSimpleAuth: ") && line.contains("configure(prompt:)"))
     }
 
+    @Test("a fingerprint scan that times out without a prompt is AUTH_FAILED, without a warning")
+    func timedOut() async throws {
+      let asking = BSAFlowSnapshot.localAuth(["biometric"], isScanning: false)
+      let daemon = BSADaemon(asking.with(problem: "scan_timed_out"))
+      try await daemon.run { _ in
+        let error = await #expect(throws: BSA.LocalAuthHelper.Failure.self) {
+          try await BSA.LocalAuth.startSimpleAuth(
+            localAuthType: .BIOMETRIC, reason: "r", checkDomainStateChanged: false,
+            usePasscodeWhenFailed: false)
+        }
+        #expect(error?.errorCode == .AUTH_FAILED && error?.message == "what went wrong")
+      }
+      #expect(daemon.status() == "cancelled")
+    }
+
     @Test(
       "BSA local authentication has a reason that the daemon accepts, whatever the program passes",
       arguments: [

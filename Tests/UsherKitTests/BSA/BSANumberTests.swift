@@ -71,6 +71,21 @@ extension BSAKitTests {
       #expect(events == [.error(error), .completed])
     }
 
+    @Test("a second BSA code request calls onError without an answer of BSA, else onFailed")
+    func noAnswerAgain() async throws {
+      for (code, event) in [
+        (nil, .error(.unreachable(message: "what went wrong"))),
+        (2012, .failed(2012, "what went wrong")),
+      ] as [(Int?, BSACallbackRecorder.Event)] {
+        let problem = BSAFlowSnapshot.otpSent.with(problem: "not_sent", code: code)
+        let daemon = BSADaemon(.otpSent, inputs: [.advances([.sending], then: [problem])])
+        try await daemon.run { _ in
+          _ = await recordedEvents { $0.requestNumber() }
+          check(await recordedEvents { $0.requestNumber() }, is: [event, .completed])
+        }
+      }
+    }
+
     @Test("the deprecated requestOTPNumberSend makes the same call as requestSendOTPNumber")
     func oldName() async throws {
       let events = try await BSADaemon(.otpSent).run { _ in

@@ -83,6 +83,23 @@ extension BSAKitTests {
       #expect(daemon.status() == "cancelled")
     }
 
+    @Test("requestSignUp succeeds if a finger was recognised before the flow was cancelled")
+    func registeredMeanwhile() async throws {
+      let daemon = BSADaemon(starts: [.advances([.scanning])], cancelled: .registered)
+      let events = try await daemon.run { _ in await recordedEvents { $0.signUp() } }
+      #expect(events == [.answer("onSuccess"), .completed])
+    }
+
+    @Test("requestSignUp calls onError if it is unknown whether the flow was cancelled")
+    func cancellationLost() async throws {
+      let daemon = BSADaemon(starts: [.advances([.scanning])], cancelled: nil)
+      let events = try await daemon.run { _ in await recordedEvents { $0.signUp() } }
+      guard case .error(.unreachable)? = events.first, events.count == 2 else {
+        Issue.record("\(events)")
+        return
+      }
+    }
+
     @Test(
       "a failed requestSignUp calls onFailed with BSA's rtCode or the nearest and saves nothing",
       arguments: [
