@@ -277,12 +277,12 @@ extension ContactVerification {
     case .success(let data):
       let members = data.objectValue ?? [:]
       guard let isRight = members["result"]?.boolValue else {
-        return fail(.missingMember("data.result"))
+        return show(challenge, .unusable(.missingMember("data.result")))
       }
       // A wrong number is reported with rtCode 0 (provider contract §5.6).
       guard isRight else { return countWrongGuess(challenge, RTRefusal(.numberWrong), provider) }
       guard let token = members["disposeToken"]?.visibleSecret else {
-        return fail(.missingMember("data.disposeToken"))
+        return show(challenge, .unusable(.missingMember("data.disposeToken")))
       }
       stage = .done(state: state)
       problem = nil
@@ -291,18 +291,19 @@ extension ContactVerification {
       return countWrongGuess(challenge, refusal, provider)
     case .refused(let refusal) where refusal.code == .invalid:
       return show(challenge, .numberExpired(refusal, provider.name))
-    case .refused(let refusal) where refusal.code.isRetryable:
-      return show(challenge, .notNow(refusal, provider.name))
-    case .refused(let refusal): return fail(.refused(refusal, provider.name))
+    // The provider decides how long the number is valid, so the user may type it again.
+    case .refused(let refusal): return show(challenge, .notAccepted(refusal, provider.name))
     case .failed(let fault) where !fault.mayHaveTakenEffect:
       let failure = Failure.unreachable(fault)
       let pause = pause(check.retrying, failure, after: fault.retryAfter) {
         $0.stage = .verifying(challenge, Check(number: Transient(number), retrying: $1))
       }
-      return pause.map { .proceed([.wake(after: $0)]) } ?? fail(failure)
+      return pause.map { .proceed([.wake(after: $0)]) }
+        ?? show(challenge, .unreachable(fault.message))
     // BSA may have counted the attempt, or even accepted it, so only the user repeats it.
     case .failed(let fault): return show(challenge, .unreachable(fault.message))
-    case .unreadable(let message), .noToken(let message): return fail(.protocolError(message))
+    case .unreadable(let message), .noToken(let message):
+      return show(challenge, .unusable(.protocolError(message)))
     }
   }
 
@@ -362,10 +363,20 @@ extension Problem {
       provider: (refusal ?? RTRefusal(.invalid)).providerErrorCode(provider))
   }
 
-  fileprivate static func notNow(_ refusal: RTRefusal, _ provider: ProviderName) -> Problem {
-    Problem(
-      reason: "provider_busy", title: "Not possible at present", message: refusal.code.meaning,
+  /// The problem that BSA refuses to check a number, for a reason other than the number.
+  fileprivate static func notAccepted(_ refusal: RTRefusal, _ provider: ProviderName) -> Problem {
+    let isBusy = refusal.code.isRetryable
+    return Problem(
+      reason: isBusy ? "provider_busy" : "provider_rejected",
+      title: isBusy ? "Not possible at present" : "Refused", message: refusal.code.meaning,
       provider: refusal.providerErrorCode(provider))
+  }
+
+  /// The problem that BSA's answer about a number cannot be used.
+  fileprivate static func unusable(_ failure: Failure) -> Problem {
+    Problem(
+      reason: "provider_protocol_error", title: failure.title, message: failure.message,
+      provider: failure.provider)
   }
 
   fileprivate static func tooEarly(_ wait: Duration) -> Problem {
