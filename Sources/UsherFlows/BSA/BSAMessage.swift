@@ -25,11 +25,17 @@ enum BSAMessage {
     return ProviderText.shown(text)
   }
 
+  /// The number of characters up to which a value is a part of usual words, such as the name Ed.
+  private static let shortValue = 3
+
   private static func repeats(_ value: Secret, in text: String) -> Bool {
-    let words = value.revealed().lowercased()
+    let (words, text) = (value.revealed().lowercased(), text.lowercased())
     let digits = words.decimals
-    return !words.isEmpty && text.lowercased().contains(words)
-      || digits.count > maxDigits && text.decimals.contains(digits)
+    let isRepeated =
+      words.count > shortValue
+      ? text.contains(words)
+      : text.split { !$0.isLetter && !$0.isNumber }.contains { $0 == words }
+    return isRepeated || digits.count > maxDigits && text.decimals.contains(digits)
   }
 }
 

@@ -26,7 +26,10 @@ package struct BSARegistration: RetryingMachine, Codable, Sendable, Equatable {
     /// The user proves to receive messages at the contact. Next: proving, signingUp, or the end.
     case verifying(ContactVerification)
     /// The user authenticates locally. Next: signingUp, or the end.
-    case proving(Sealed<Secret>, LocalAuthentication)
+    ///
+    /// - Parameter isLost: True if an earlier registration may have succeeded although its reply
+    ///   was lost; nil otherwise, as in the flows that earlier versions have stored.
+    case proving(Sealed<Secret>, LocalAuthentication, isLost: Bool?)
     /// The registration is sent to BSA. Next: proving, or the end.
     case signingUp(SigningUp)
     /// The registration has failed.
@@ -72,7 +75,7 @@ package struct BSARegistration: RetryingMachine, Codable, Sendable, Equatable {
       FlowView(
         state: verification.state, step: verification.step(provider.settings),
         problem: verification.problem)
-    case .proving(_, let authentication):
+    case .proving(_, let authentication, _):
       FlowView(state: "localAuth", step: authentication.step, problem: authentication.problem)
     case .signingUp, .over: waiting(state, for: "the registration")
     }
@@ -92,8 +95,8 @@ package struct BSARegistration: RetryingMachine, Codable, Sendable, Equatable {
   ) -> Answer<BSACall> {
     switch stage {
     case .verifying(let verification): verifying(event, verification, provider, now)
-    case .proving(let token, let authentication):
-      proving(event, token, authentication, provider, now)
+    case .proving(let token, let authentication, let isLost):
+      proving(event, token, authentication, isLost ?? false, provider, now)
     case .signingUp(let work): signingUp(event, work, provider, now)
     case .over(let failure, _): event == .daemon(.resumed) ? .fail(failure) : .ignore
     }
@@ -104,6 +107,7 @@ package struct BSARegistration: RetryingMachine, Codable, Sendable, Equatable {
     switch stage {
     case .verifying(let verification): verification.unknownOutcome
     case .signingUp(let work): work.retrying.isPaused ? nil : .operationUnknown
+    case .proving(_, _, isLost: true): .operationUnknown
     case .proving, .over: nil
     }
   }
@@ -145,7 +149,8 @@ extension BSARegistration {
 
 extension BSARegistration {
   private mutating func prove(
-    _ disposeToken: Sealed<Secret>, _ provider: Provider<BSASettings>, at now: Timestamp
+    _ disposeToken: Sealed<Secret>, _ provider: Provider<BSASettings>, isLost: Bool = false,
+    at now: Timestamp
   ) -> Answer<BSACall> {
     guard let type = enrolment.authType.localAuthType else {
       guard provider.settings.allowNoLocalAuth else { return fail(.noLocalAuth(provider.name)) }
@@ -157,17 +162,20 @@ extension BSARegistration {
       localAuthType: type, reason: "register \(enrolment.userKey) at \(provider.name)",
       goodForSeconds: provider.settings.localAuthSeconds)
     problem = nil
-    return LocalAuthentication.start(request) { stage = .proving(disposeToken, $0) }
+    return LocalAuthentication.start(request) {
+      stage = .proving(disposeToken, $0, isLost: isLost ? true : nil)
+    }
   }
 
   private mutating func proving(
     _ event: FlowEvent<BSACall>, _ disposeToken: Sealed<Secret>,
-    _ authentication: LocalAuthentication, _ provider: Provider<BSASettings>, _ now: Timestamp
+    _ authentication: LocalAuthentication, _ isLost: Bool, _ provider: Provider<BSASettings>,
+    _ now: Timestamp
   ) -> Answer<BSACall> {
     authentication.handle(event, at: now) {
-      stage = .proving(disposeToken, $0)
+      stage = .proving(disposeToken, $0, isLost: isLost ? true : nil)
     } authenticated: { proof in
-      let answer = signUp(SigningUp(disposeToken: disposeToken, proof: proof))
+      let answer = signUp(SigningUp(disposeToken: disposeToken, proof: proof, isLost: isLost))
       guard proof.serves(.biometric), case .proceed(let effects) = answer else { return answer }
       // Saves the enrolled fingers, because each later sign-in compares with them (SDK
       // documentation).
@@ -220,7 +228,7 @@ extension BSARegistration {
   ) -> Answer<BSACall> {
     let age = Duration.seconds(provider.settings.localAuthSeconds)
     guard work.proof.map({ $0.isFresh(for: age, at: now) }) ?? true else {
-      return prove(work.disposeToken, provider, at: now)
+      return prove(work.disposeToken, provider, isLost: work.isLost, at: now)
     }
     return signUp(work)
   }

@@ -15,8 +15,8 @@ package enum BSARegistrationCheck: Sendable, Equatable {
 
   /// Returns whether the contact or user key is taken.
   ///
-  /// The vendor's pages disagree on whether code 2009 or 2019 reports this, so both are accepted
-  /// for both checks.
+  /// The vendor's pages disagree on which code reports this, so each code of a duplicate is
+  /// accepted for both checks.
   ///
   /// - Throws: `provider_rejected` with the provider's error code, `provider_unreachable`,
   ///   `provider_protocol_error`.
@@ -25,7 +25,7 @@ package enum BSARegistrationCheck: Sendable, Equatable {
   ) throws(UsherError) -> Bool {
     switch BSAReply(outcome, to: call) {
     case .success: return false
-    case .refused(RTCode.alreadyJoined), .refused(RTCode.duplicateContact): return true
+    case .refused(let refusal) where RTCode.duplicates.contains(refusal.code): return true
     case .refused(let refusal):
       throw UsherError(
         .providerRejected, refusal.code.meaning,

@@ -28,6 +28,12 @@ package struct RTCode: Codable, Sendable, Hashable {
   static let qrInvalid = RTCode(5023)
   static let qrOtherApp = RTCode(5024)
 
+  /// The codes that say that a value is taken: two of them named above, `DUPLICATE_2015` to
+  /// `DUPLICATE_2017`, and `ID_NOT_UNIQUE`.
+  static let duplicates: Set<RTCode> = [
+    alreadyJoined, duplicateContact, RTCode(2015), RTCode(2016), RTCode(2017), RTCode(3202),
+  ]
+
   /// A row of the table of BSA's rtCodes: the vendor's name and the daemon's description.
   package struct Entry: Sendable, Equatable {
     package let code: RTCode
