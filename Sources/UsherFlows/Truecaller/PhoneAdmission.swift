@@ -132,17 +132,15 @@ struct PhoneAdmission: RetryingMachine, Codable, Sendable, Equatable {
 
   /// Handles an event.
   ///
-  /// - Returns: Nil if the token that an earlier flow stored is of no use: Truecaller no longer
-  ///   accepts it, or it belongs to another number.
+  /// - Returns: Nil if the token that an earlier flow stored is of no use: Truecaller gives no
+  ///   profile for it, or it belongs to another number. Another code is sent then; without that,
+  ///   the number could not be verified any more.
   mutating func receive(
     _ event: FlowEvent<TruecallerCall>, _ provider: Provider<TruecallerSettings>
   ) -> Answer<TruecallerCall>? {
     switch event {
     case .daemon(.answered(.stored(let account))):
       return stored(account)
-    case .provider(.called(.keptProfile, let outcome))
-    where phase == .reading && token == nil && !retrying.isPaused && outcome.saysTokenIsGone:
-      return nil
     case .provider(.called(let call, let outcome)) where call == self.call && !retrying.isPaused:
       return answered(outcome, provider)
     case .provider(.idTokenVerified(let verdict)):
@@ -217,16 +215,6 @@ struct PhoneAdmission: RetryingMachine, Codable, Sendable, Equatable {
   }
 }
 
-extension CallOutcome {
-  fileprivate var saysTokenIsGone: Bool {
-    switch self {
-    case .noToken: true
-    case .reply(let reply): reply.status == 401
-    case .unreachable, .unreadable: false
-    }
-  }
-}
-
 // MARK: - Replies of the server
 
 extension PhoneAdmission {
@@ -237,6 +225,9 @@ extension PhoneAdmission {
     let needsBody = needsBody(settings)
     switch TruecallerReply(outcome, hiding: typed(settings), needsBody: needsBody) {
     case .success(let members): return handleSuccess(members, provider)
+    case .refused where readsForEarlierFlow, .unreadable where readsForEarlierFlow,
+      .noToken where readsForEarlierFlow:
+      return nil
     case .refused(let refusal):
       let failure = Failure.refused(error(refusal), refusal, provider.name)
       // A 401 to the profile means that a later flow cannot read it with this token either.
@@ -247,6 +238,9 @@ extension PhoneAdmission {
       return endWithoutProfile(.unusable(message, unreadable, provider.name))
     }
   }
+
+  /// Whether the profile is read with a token that an earlier flow stored.
+  private var readsForEarlierFlow: Bool { phase == .reading && token == nil }
 
   private func typed(_ settings: TruecallerSettings) -> TypedValues {
     TypedValues(number: number, name: name, codeLength: settings.otpDigits)
