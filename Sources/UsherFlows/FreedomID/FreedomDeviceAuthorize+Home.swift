@@ -95,7 +95,7 @@ extension FreedomDeviceAuthorize {
     case .input(.denied):
       denials += 1
       guard denials < 2 else {
-        return .fail(.denied("the person denied the permissions", provider.name))
+        return .fail(.denied("the permissions are needed to continue", provider.name))
       }
       return chooseAgain(.deniedOnce)
     case .input(.back): return chooseAgain(nil)

@@ -139,7 +139,7 @@ struct DeviceConsentTests {
       driven.failure
         == Failure(
           reason: .denied, title: "Permissions denied",
-          message: "the person denied the permissions", retryable: true,
+          message: "the permissions are needed to continue", retryable: true,
           provider: ProviderErrorCode(name: Driven.name, code: "accessDenied")))
   }
 
