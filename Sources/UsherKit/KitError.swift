@@ -140,7 +140,7 @@ extension KitError {
 
   init(_ problem: Problem) {
     self.init(
-      Kind(problem: problem.reason), problem.message,
+      Kind(problem), problem.message,
       retryAfter: problem.retryAfterMs.map { .milliseconds($0) }, provider: problem.provider)
   }
 }
@@ -160,13 +160,16 @@ extension KitError.Kind {
       }
   }
 
-  /// Creates the kind for the reason of a flow's problem.
+  /// Creates the kind for a flow's problem.
   ///
-  /// - Parameter reason: The reason of a problem. Daemons may send reasons that this library does
-  ///   not know; these count as a refusal by the provider.
-  fileprivate init(problem reason: String) {
+  /// Daemons may send reasons that this library does not know; these count as a refusal by the
+  /// provider.
+  fileprivate init(_ problem: Problem) {
     self =
-      switch reason {
+      switch problem.reason {
+      // Without an answer of the provider, nobody has refused to send.
+      case "not_sent" where problem.provider == nil: .unavailable
+      case "provider_protocol_error": .unexpected
       case "interrupted", "may_have_been_sent", "provider_unreachable": .unavailable
       case "rate_limited": .rateLimited
       case "challenge_expired": .expired

@@ -46,11 +46,11 @@ extension BSAService {
     do {
       let session = try await provider.client.beginFlow(
         provider: "local", kind: "authenticate", params: request.params)
-      let driver = FlowDriver(session) { [prompt] flow, fault in
+      let driver = FlowDriver(session) { [self] flow, fault in
         guard let question = try BSA.LocalAuth.Question(flow, fault) else { return nil }
-        guard let prompt else {
+        guard let prompt = promptThatCanAsk else {
           if question.isScanning { return nil }
-          throw BSA.LocalAuthHelper.Failure.noPrompt
+          throw BSA.LocalAuthHelper.Failure(withoutPrompt: question)
         }
         isAsked.store(true, ordering: .relaxed)
         guard case .submit(let input) = await prompt.answer(question).act else { return nil }
@@ -69,6 +69,11 @@ extension BSAService {
 }
 
 extension BSAService {
+  /// The prompt, unless it is a terminal that another process uses.
+  private var promptThatCanAsk: (any BSA.LocalAuth.Prompt)? {
+    (prompt as? TerminalPresenter)?.canAsk == false ? nil : prompt
+  }
+
   /// The function that prints warnings for the program's developer.
   static let warnings = Mutex<@Sendable (_ line: String) -> Void>(printToStandardError)
 
@@ -116,6 +121,16 @@ extension BSA.LocalAuthHelper.Failure {
   fileprivate static let noPrompt = Self(
     errorCode: .AUTH_FAILED,
     message: "the passcode cannot be asked for: pass a prompt to BSA.configure(prompt:)")
+
+  /// Creates the failure of an authentication that cannot go on without a prompt: the passcode is
+  /// needed, or nobody has touched the fingerprint reader in time.
+  fileprivate init(withoutPrompt question: BSA.LocalAuth.Question) {
+    guard !question.takesPasscode, let problem = question.problem else {
+      self = .noPrompt
+      return
+    }
+    self.init(errorCode: .AUTH_FAILED, message: problem)
+  }
 
   init(_ failure: UsherAPI.Failure) {
     let code = failure.provider?.code

@@ -51,21 +51,23 @@ extension BSAService {
     let session = try await provider.begin("register", data.params(verifiedBy: type))
     let flow = try await session.cancelOnTaskCancellation {
       let flow = try await session.waitUntil(\.isSettled)
-      if !flow.status.isFinished { await session.cancelIgnoringErrors() }
-      return flow
-    }
-    await log.states(session, since: 0, at: provider.client)
-    switch flow.step {
-    case .localAuth?:
+      guard let step = flow.step else { return flow }
+      // The fingerprint reader waits already: a finger may have signed the person up before the
+      // flow was cancelled.
+      guard let end = await session.cancelIgnoringErrors() else {
+        throw KitError(.unavailable, "usherd cannot be reached: the person may be registered")
+      }
+      if end.status == .succeeded { return end }
+      guard case .localAuth = step else {
+        throw KitError(.unexpected, "usherd asks for a step that the SDK does not support")
+      }
       throw BSAError.failed(
         rtCode: BSACode.localAuthFailed, message: "local authentication is required first")
-    case .some:
-      throw KitError(.unexpected, "usherd asks for a step that the SDK does not support")
-    case nil:
-      lastRegistration = try BSA.Registration(try flow.requireNoFailure(), data)
-      // The person is registered, but BSA sent no usable secret for one-time codes.
-      if let problem = flow.result?["totpProblem"]?.stringValue { await log(problem) }
     }
+    await log.states(session, since: 0, at: provider.client)
+    lastRegistration = try BSA.Registration(try flow.requireNoFailure(), data)
+    // The person is registered, but BSA sent no usable secret for one-time codes.
+    if let problem = flow.result?["totpProblem"]?.stringValue { await log(problem) }
   }
 
   @discardableResult

@@ -12,6 +12,9 @@ final class ContactService: Sendable {
     /// The app data with which this process started the flow of a contact, by the contact's key.
     /// The daemon has accepted the data.
     var apps: [String: App] = [:]
+    /// The OTP number of a contact whose verification this process has begun without learning the
+    /// result, by the contact's key.
+    var unanswered: [String: Secret] = [:]
     /// The channel of the contact that a disposeToken was issued for.
     var types: [Secret: BSA.APICaller.OTPSendType] = [:]
   }
@@ -76,14 +79,15 @@ extension ContactService {
   ) async throws -> Flow {
     try compare(contact, app)
     let first = session.flow.revision
-    let flow = try await session.cancelOnTaskCancellation {
-      let wasBeingSent = session.flow.state == "sending"
-      let seen = try await session.waitUntil(\.isSettled)
-      // The daemon was already sending an OTP number, so this call does not request another one.
-      if wasBeingSent { return seen }
+    let wasBeingSent = session.flow.state == "sending"
+    // A cancelled task stops waiting. The OTP number that was sent before stays valid.
+    var flow = try await session.waitUntil(\.isSettled)
+    // If the daemon was already sending an OTP number, this call does not request another one.
+    if !wasBeingSent {
       await log("another number is requested for \(contact.masked)")
-      return try await session.answer(.resend, to: seen)
+      flow = try await session.answer(.resend, to: flow)
     }
+    try Task.checkCancellation()
     await log.states(session, since: first, at: provider.client)
     return flow
   }
@@ -117,17 +121,20 @@ extension ContactService {
     try await locks.withLock(contact.key) {
       try Task.checkCancellation()
       guard let session = try await activeFlow(contact) else {
+        if let token = try await lateToken(contact, number) { return token }
         throw KitError(.nothingWaiting, "no number was requested: request one first")
       }
       await log("a number of \(contact.masked) is verified")
       let first = session.flow.revision
       do {
-        let flow = try await session.cancelOnTaskCancellation {
-          let seen = try await session.waitUntil(\.isSettled)
-          // The daemon compares the key, because this process may not have requested the number.
-          let input = FlowInput.code(number, fields: ["clientKey": clientKey])
-          return try await session.answer(input, to: seen)
-        }
+        // A cancelled task stops waiting: the number stays valid until the server has accepted it.
+        let seen = try await session.waitUntil(\.isSettled)
+        // The daemon compares the key, because this process may not have requested the number.
+        let input = FlowInput.code(number, fields: ["clientKey": clientKey])
+        cache.withLock { $0.unanswered[contact.key] = number }
+        let flow = try await session.answer(input, to: seen)
+        cache.withLock { $0.unanswered[contact.key] = nil }
+        try Task.checkCancellation()
         await log.states(session, since: first, at: provider.client)
         return try disposeToken(flow, contact.type)
       } catch let error as UsherError where error.reason == .invalidInput {
@@ -137,6 +144,16 @@ extension ContactService {
         return nil
       }
     }
+  }
+
+  /// Returns the disposeToken that came after the call that verified this OTP number had ended
+  /// without an answer; nil if there is none.
+  private func lateToken(_ contact: ContactTarget, _ number: Secret) async throws -> String? {
+    guard cache.withLock({ $0.unanswered[contact.key] }) == number,
+      let session = try await provider.newestFlow(
+        Self.kind, key: contact.key, status: .succeeded)
+    else { return nil }
+    return try disposeToken(session.flow, contact.type)
   }
 
   private func disposeToken(

@@ -289,9 +289,10 @@ extension VerificationService {
 }
 
 extension Flow {
+  /// The time to which a code is accepted: the flow ends even if the code would be valid longer.
   fileprivate var codeExpiry: Timestamp? {
     guard case .enterCode(let step)? = step else { return nil }
-    return step.expiresAt
+    return min(step.expiresAt, expiresAt)
   }
 
   fileprivate var isCodeSubmitted: Bool {
