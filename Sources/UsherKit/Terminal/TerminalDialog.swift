@@ -12,6 +12,12 @@ protocol TerminalDialog: Sendable {
   ///
   /// - Parameter isHidden: Whether the typed text must not appear.
   func ask(_ question: String, isHidden: Bool) async -> String?
+
+  /// Whether a person can answer at present.
+  var canAsk: Bool { get }
+
+  /// Waits until no question is asked any more, which takes a moment after its task was cancelled.
+  func settle() async
 }
 
 /// The terminal that controls this process, whatever its standard input and output are.
@@ -34,12 +40,9 @@ final class ControllingTerminal: TerminalDialog {
 
   func show(_ line: String) { write(line + "\n") }
 
-  /// As ``TerminalDialog/ask(_:isHidden:)``. A process in the background gets nil, because the
-  /// terminal belongs to another one.
   func ask(_ question: String, isHidden: Bool) async -> String? {
     try? await CancelFlag.run(on: reader) { [file] isCancelled in
-      let foreground = tcgetpgrp(file)
-      guard foreground < 0 || foreground == getpgrp() else { return nil }
+      guard self.canAsk else { return nil }
       let hidden = isHidden ? HiddenTyping(file: file) : nil
       defer { hidden?.end() }
       self.write(question + ": ")
@@ -47,6 +50,17 @@ final class ControllingTerminal: TerminalDialog {
       if isHidden || line == nil { self.write("\n") }
       return line
     }
+  }
+
+  /// False in the background, where a question would stop the process (SIGTTOU). A terminal that
+  /// does not control this process has no foreground.
+  var canAsk: Bool {
+    let foreground = tcgetpgrp(file)
+    return foreground < 0 || foreground == getpgrp()
+  }
+
+  func settle() async {
+    await withCheckedContinuation { continuation in reader.async { continuation.resume() } }
   }
 
   /// Writes a text; the terminal may not show all of it if it goes away.

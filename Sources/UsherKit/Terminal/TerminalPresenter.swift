@@ -16,6 +16,8 @@ public final class TerminalPresenter: Sendable {
 
   init(_ dialog: any TerminalDialog) { self.dialog = dialog }
 
+  var canAsk: Bool { dialog.canAsk }
+
   /// Shows a line, in which a provider's text cannot move the cursor.
   func show(_ line: String) { dialog.show(line.printable) }
 
@@ -52,16 +54,22 @@ extension TerminalPresenter: BSA.LocalAuth.Prompt {
     var ways: [String] = []
     if question.isScanning { ways.append("touch the fingerprint reader") }
     if question.takesPasscode { ways.append("passcode") }
-    if question.isScanning { ways.append("Enter for another method") }
-    let line = await ask("\(question.reason): \(ways.joined(separator: ", or "))", isHidden: true)
-    switch line {
-    case nil: return .cancel
-    case ""?: return question.isScanning ? .fallback : await answer(question)
-    case let line?: return question.takesPasscode ? .passcode(line) : .stay
+    if question.isScanning {
+      ways.append("Enter for another method")
+    } else if question.takesFinger {
+      ways.append("Enter for the fingerprint reader")
     }
+    let text = "\(question.reason): \(ways.joined(separator: ", or "))"
+    while let line = await ask(text, isHidden: true) {
+      if !line.isEmpty, question.takesPasscode { return .passcode(line) }
+      if line.isEmpty, question.isScanning { return .fallback }
+      if line.isEmpty, question.takesFinger { return .scan }
+    }
+    return .cancel
   }
 
-  public func finished() async {}
+  /// Waits until the terminal shows again what is typed.
+  public func finished() async { await dialog.settle() }
 }
 
 // MARK: - Screens of Freedom ID
@@ -112,6 +120,7 @@ extension TerminalPresenter: FreedomIDPresenter {
     case .authorized: show("authorized")
     case .failed(let message): show(message)
     }
+    await dialog.settle()
   }
 
   private func fill(_ screen: FreedomIDScreen.Form) async -> FreedomIDAnswer {
