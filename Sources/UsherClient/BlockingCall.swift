@@ -59,13 +59,13 @@ private final class BlockingSocket {
     let type = Int32(SOCK_STREAM.rawValue | SOCK_CLOEXEC.rawValue | SOCK_NONBLOCK.rawValue)
     let descriptor = socket(AF_UNIX, type, 0)
     self.descriptor = descriptor
-    guard descriptor >= 0 else { throw ConnectionError(errno, path) }
+    guard descriptor >= 0 else { throw ConnectionError(connecting: errno, socketPath: path) }
     let status = withUnsafePointer(to: &address) { pointer in
       pointer.withMemoryRebound(to: sockaddr.self, capacity: 1) { address in
         Glibc.connect(descriptor, address, socklen_t(MemoryLayout<sockaddr_un>.size))
       }
     }
-    guard status == 0 else { throw ConnectionError(errno, path) }
+    guard status == 0 else { throw ConnectionError(connecting: errno, socketPath: path) }
   }
 
   deinit { if descriptor >= 0 { close(descriptor) } }
@@ -112,20 +112,5 @@ private final class BlockingSocket {
     guard left > .zero, Glibc.poll(&poll, 1, max(1, milliseconds)) != 0 else {
       throw UsherError(.deadlineExceeded, "usherd did not answer in time")
     }
-  }
-}
-
-extension ConnectionError {
-  fileprivate init(_ errorNumber: Int32, _ path: String) {
-    let kind: Kind =
-      switch errorNumber {
-      case ENOENT: .noSocket
-      case ECONNREFUSED: .refused
-      case EACCES, EPERM: .notPermitted
-      case ENOTSOCK, ENOTDIR, ENAMETOOLONG, EPROTOTYPE: .badPath
-      case EAGAIN: .busy
-      default: .other
-      }
-    self.init(kind, socketPath: path, errorNumber: errorNumber)
   }
 }

@@ -1,3 +1,5 @@
+import Glibc
+
 /// The reason why a call got no answer from the daemon.
 ///
 /// If the daemon answers and refuses the call, the error is an `UsherError`.
@@ -37,6 +39,22 @@ public struct ConnectionError: Error, Sendable, Equatable {
     self.kind = kind
     self.socketPath = socketPath
     self.errorNumber = errorNumber
+  }
+
+  /// Creates the error for a connection that could not be opened.
+  ///
+  /// - Parameter errorNumber: The errno(3) of socket(2) or connect(2).
+  init(connecting errorNumber: Int32, socketPath: String) {
+    let kind: Kind =
+      switch errorNumber {
+      case ENOENT: .noSocket
+      case ECONNREFUSED: .refused
+      case EACCES, EPERM: .notPermitted
+      case ENOTSOCK, ENOTDIR, ENAMETOOLONG, EPROTOTYPE: .badPath
+      case EAGAIN: .busy
+      default: .other
+      }
+    self.init(kind, socketPath: socketPath, errorNumber: errorNumber)
   }
 
   /// Whether the same call may succeed soon, because the daemon restarts or has not started yet.

@@ -1,4 +1,3 @@
-import Glibc
 import NIOCore
 import NIOPosix
 import UsherAPI
@@ -111,15 +110,6 @@ extension ConnectionError {
       self.init(error is SocketAddressError ? .badPath : .other, socketPath: socketPath)
       return
     }
-    let kind: Kind =
-      switch error.errnoCode {
-      case ENOENT: .noSocket
-      case ECONNREFUSED: .refused
-      case EACCES, EPERM: .notPermitted
-      case ENOTSOCK, ENOTDIR, ENAMETOOLONG, EPROTOTYPE: .badPath
-      case EAGAIN: .busy
-      default: .other
-      }
-    self.init(kind, socketPath: socketPath, errorNumber: error.errnoCode)
+    self.init(connecting: error.errnoCode, socketPath: socketPath)
   }
 }
