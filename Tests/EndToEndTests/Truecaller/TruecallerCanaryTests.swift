@@ -97,14 +97,14 @@ struct TruecallerCanaryTests {
     return long
   }
 
-  /// Lets the profile fail once more with the kept token, then forgets the account.
+  /// Lets the profile fail with the kept token and with the next one, then forgets the account.
   private func keptToken(after endpoint: String, _ echo: JSONValue, _ number: String) throws {
     let accounts = try fixture.accounts()
     // A verified number keeps its account, even if the profile cannot be read.
     #expect(accounts.count == (endpoint == "profile" ? 1 : 0), "\(endpoint)")
     guard let account = accounts.first else { return }
     #expect(account["attributes"]?["profilePending"] == true, "\(account.text)")
-    try fixture.spoil("profile", ["status": 404, "body": echo], times: 1)
+    try fixture.spoil("profile", ["status": 404, "body": echo], times: 2)
     let end = search.record(try fixture.verify(number))
     #expect(end["status"] == "failed", "\(end.text)")
     search.record(try fixture.app.call("account.forget", ["account": account["id"] ?? .null]))
