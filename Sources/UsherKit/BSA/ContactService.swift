@@ -13,8 +13,8 @@ final class ContactService: Sendable {
     /// The daemon has accepted the data.
     var apps: [String: App] = [:]
     /// The OTP number of a contact whose verification this process has begun without learning the
-    /// result, by the contact's key.
-    var unanswered: [String: Secret] = [:]
+    /// result, with its flow, by the contact's key.
+    var unanswered: [String: (flow: FlowID, number: Secret)] = [:]
     /// The channel of the contact that a disposeToken was issued for.
     var types: [Secret: BSA.APICaller.OTPSendType] = [:]
   }
@@ -131,7 +131,7 @@ extension ContactService {
         let seen = try await session.waitUntil(\.isSettled)
         // The daemon compares the key, because this process may not have requested the number.
         let input = FlowInput.code(number, fields: ["clientKey": clientKey])
-        cache.withLock { $0.unanswered[contact.key] = number }
+        cache.withLock { $0.unanswered[contact.key] = (session.id, number) }
         let flow = try await session.answer(input, to: seen)
         cache.withLock { $0.unanswered[contact.key] = nil }
         try Task.checkCancellation()
@@ -139,6 +139,7 @@ extension ContactService {
         return try disposeToken(flow, contact.type)
       } catch let error as UsherError where error.reason == .invalidInput {
         if error.detail.field == "input.fields.clientKey" { throw Self.otherApp }
+        cache.withLock { $0.unanswered[contact.key] = nil }
         // A malformed OTP number is reported to the program like a wrong one.
         await log("the number is malformed")
         return nil
@@ -149,11 +150,10 @@ extension ContactService {
   /// Returns the disposeToken that came after the call that verified this OTP number had ended
   /// without an answer; nil if there is none.
   private func lateToken(_ contact: ContactTarget, _ number: Secret) async throws -> String? {
-    guard cache.withLock({ $0.unanswered[contact.key] }) == number,
-      let session = try await provider.newestFlow(
-        Self.kind, key: contact.key, status: .succeeded)
+    guard let known = cache.withLock({ $0.unanswered[contact.key] }), known.number == number
     else { return nil }
-    return try disposeToken(session.flow, contact.type)
+    let flow = try await provider.client.session(of: known.flow).flow
+    return flow.status == .succeeded ? try disposeToken(flow, contact.type) : nil
   }
 
   private func disposeToken(

@@ -78,6 +78,31 @@ extension BSAKitTests {
       #expect(daemon.inputs.count == 1)
     }
 
+    @Test("a BSA code without an answer does not get the disposeToken of an earlier verification")
+    func earlierToken() async throws {
+      let daemon = BSADaemon(
+        starts: [.advances([.otpSent]), .advances([.otpSent])],
+        inputs: [.advances([.verified]), .advances([.verifying])])
+      let before = { @Sendable in
+        _ = await UsherKitTests.recordedEvents { $0.requestNumber() }
+        _ = await UsherKitTests.recordedEvents { $0.verifyNumber("111111") }
+        // The bag is disposed of at the next submission.
+        var methods = daemon.methodsHeard.makeAsyncIterator()
+        while let heard = await methods.next(), heard != "flow.submit" {}
+        _ = await UsherKitTests.recordedEvents { $0.requestNumber() }
+      }
+      let then = { @Sendable in
+        try await daemon.happens(.failed("expired", nil, status: "expired"), to: "flw_2")
+        check(
+          await UsherKitTests.recordedEvents { $0.verifyNumber() },
+          is: [.failed(3006, "no number was requested: request one first"), .completed])
+      }
+      let events = try await recordedEvents(
+        daemon, at: "flow.submit", before: before, then: then
+      ) { $0.verifyNumber() }
+      check(events, is: [])
+    }
+
     @Test("a cancelled second BSA code request calls no callback, and the flow goes on")
     func whileSendingAgain() async throws {
       let daemon = BSADaemon(.otpSent, inputs: [.advances([.sending])])
