@@ -17,14 +17,15 @@ final class TypedDialog: TerminalDialog {
   private let state: Mutex<State>
 
   /// - Parameter hidden: The answers to questions whose answer does not appear.
-  init(_ lines: [String] = [], hidden: [String] = []) {
+  init(_ lines: [String] = [], hidden: [String] = [], canAsk: Bool = true) {
+    self.canAsk = canAsk
     state = Mutex(State(lines: lines[...], hidden: hidden[...]))
   }
 
   /// All lines and questions.
   var shown: [String] { state.withLock { $0.shown } }
 
-  var canAsk: Bool { true }
+  let canAsk: Bool
 
   func settle() async {}
 
@@ -244,6 +245,18 @@ struct ControllingTerminalTests {
     await presenter.finished()
     #expect(keyboard.echoes)
     #expect(await question.value == nil)
+  }
+
+  @Test("a screen that ends does not wait for the question of another flow")
+  func otherQuestion() async throws {
+    let keyboard = try Keyboard()
+    let terminal = try #require(ControllingTerminal(path: keyboard.path))
+    let presenter = TerminalPresenter(terminal)
+    let question = Task { await presenter.ask("name") }
+    _ = keyboard.waitUntilScreen(endsWith: "name: ")
+    await presenter.finished()
+    keyboard.type("Asha\n")
+    #expect(await question.value == "Asha")
   }
 
   @Test("a process without a terminal has no dialog")

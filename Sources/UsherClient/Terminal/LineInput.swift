@@ -8,7 +8,7 @@ package struct LineInput: Sendable {
   package static let limit = 1 << 20
 
   private let file: CInt
-  /// What was read and not taken yet.
+  /// The bytes that were read and that no call has returned yet.
   package private(set) var bytes: [UInt8] = []
   package var hasEnded = false
 

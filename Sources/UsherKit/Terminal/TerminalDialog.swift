@@ -16,7 +16,8 @@ protocol TerminalDialog: Sendable {
   /// Whether a person can answer at present.
   var canAsk: Bool { get }
 
-  /// Waits until no question is asked any more, which takes a moment after its task was cancelled.
+  /// Waits until no question is asked any more, at most for a second: a cancelled question ends
+  /// sooner, and a question of another flow must not hold this one up.
   func settle() async
 }
 
@@ -60,7 +61,9 @@ final class ControllingTerminal: TerminalDialog {
   }
 
   func settle() async {
-    await withCheckedContinuation { continuation in reader.async { continuation.resume() } }
+    let end = DispatchGroup()
+    reader.async(group: end) {}
+    _ = try? await CancelFlag.run(on: .global()) { _ in end.wait(timeout: .now() + .seconds(1)) }
   }
 
   /// Writes a text; the terminal may not show all of it if it goes away.

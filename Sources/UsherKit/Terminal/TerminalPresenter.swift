@@ -6,7 +6,8 @@ import UsherClient
 /// An app that has no screens of its own passes ``ofProcess`` where the SDKs take a view
 /// controller. The person reads and types at the controlling terminal (`/dev/tty`), so the
 /// program's standard input and output stay its own. Typed passwords and passcodes do not appear.
-/// The end of the input (Ctrl-D) cancels, as does every question of a process in the background.
+/// The end of the input (Ctrl-D) cancels. A process in the background is not asked: BSA then acts
+/// as without a prompt, and a screen of Freedom ID is cancelled.
 public final class TerminalPresenter: Sendable {
   /// The presenter for the terminal of this process; nil if the process has none, such as a system
   /// service.

@@ -174,6 +174,22 @@ extension BSAKitTests {
         line.hasPrefix("BSA.LocalAuth.startSimpleAuth: ") && line.contains("configure(prompt:)"))
     }
 
+    @Test("a terminal that another process uses is not asked, which is AUTH_FAILED")
+    func inBackground() async throws {
+      let dialog = TypedDialog(canAsk: false)
+      let daemon = BSADaemon(.passcode)
+      try await daemon.run { path in
+        BSA.configure(socketPath: path, prompt: TerminalPresenter(dialog))
+        let error = await #expect(throws: BSA.LocalAuthHelper.Failure.self) {
+          try await BSA.LocalAuth.startSimpleAuth(
+            localAuthType: .PASSCODE, reason: "r", checkDomainStateChanged: false,
+            usePasscodeWhenFailed: false)
+        }
+        #expect(error?.errorCode == .AUTH_FAILED)
+      }
+      #expect(dialog.shown == [])
+    }
+
     @Test("a fingerprint scan that times out without a prompt is AUTH_FAILED, without a warning")
     func timedOut() async throws {
       let asking = BSAFlowSnapshot.localAuth(["biometric"], isScanning: false)
