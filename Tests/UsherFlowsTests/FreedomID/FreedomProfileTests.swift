@@ -112,6 +112,26 @@ struct FreedomProfileTests {
           ]))
   }
 
+  @Test("Freedom ID requestProfile waits 24 hours for the person, and polls rarely after a while")
+  func patient() throws {
+    var driven = try ProfileFlow()
+    let end = now + .seconds(24 * 3600)
+    #expect(driven.flow.endsAt == end)
+    driven.answered(Freedom.said(["status": "pending"]))
+    driven.clock = now + .seconds(599)
+    driven.receive(.woken)
+    driven.answered(Freedom.said(["status": "pending"]))
+    #expect(driven.timer == .seconds(5))
+    driven.clock = now + .seconds(600)
+    driven.receive(.woken)
+    driven.answered(Freedom.said(["status": "pending"]))
+    #expect(driven.timer == .seconds(60))
+    try driven.restart()
+    #expect(driven.flow.endsAt == end)
+    driven.answered(ProfileFlow.completed())
+    #expect(driven.completion != nil)
+  }
+
   @Test("Freedom ID requestProfile asks for the profile at once if the request was accepted")
   func accepted() throws {
     var driven = try ProfileFlow()
