@@ -17,6 +17,9 @@ package struct FreedomIDSettings: SettingsSection {
   package var apiBaseURL = ProviderURL(host: "api.freedompay.kz")
   /// The number of seconds between two polls for a profile that was requested.
   package var pollSeconds = 5
+  /// The number of seconds that another person has to answer a request for a profile. Freedom ID
+  /// keeps the request for 24 hours.
+  package var requestSeconds = 86_400
   /// The address on which the daemon listens for the partner's `revoke_uri`, by which Freedom ID
   /// reports log-outs; nil means that it does not listen.
   package var callbackListen: LoopbackAddress?
@@ -43,6 +46,7 @@ package struct FreedomIDSettings: SettingsSection {
     table.setting(&redirect, "redirect")
     table.setting(&apiBaseURL, "api_base_url", violation: \.baseViolation)
     table.setting(&pollSeconds, "poll_seconds", 1...60)
+    table.setting(&requestSeconds, "request_seconds", 60...86_400)
     table.setting(&callbackListen, "callback_listen")
     table.setting(&scopes, "scopes", violation: OIDCSettings.violation(scopes:))
     table.setting(&pkce, "pkce")

@@ -29,6 +29,7 @@ struct FreedomIDTests {
           redirect = "http://127.0.0.1:8768/callback"
           api_base_url = "http://127.0.0.1:2"
           poll_seconds = 1
+          request_seconds = 3600
           callback_listen = "127.0.0.1:8791"
           scopes = ["openid", "profile"]
           pkce = true
@@ -41,6 +42,7 @@ struct FreedomIDTests {
     #expect(settings.consentDays == 30 && settings.grantDays == 30 && !settings.asksAlways)
     #expect(settings.apiBaseURL.port == 2)
     #expect(settings.pollSeconds == 1)
+    #expect(settings.requestSeconds == 3600)
     #expect(settings.callbackListen?.port == 8791)
     #expect(settings.scopes == ["openid", "profile"])
     #expect(settings.pkce)
@@ -92,6 +94,8 @@ struct FreedomIDTests {
       ("consent_days = 3651", false), ("consent_days = \"1\"", false),
       ("poll_seconds = 0", false), ("poll_seconds = 1", true), ("poll_seconds = 60", true),
       ("poll_seconds = 61", false),
+      ("request_seconds = 59", false), ("request_seconds = 60", true),
+      ("request_seconds = 86400", true), ("request_seconds = 86401", false),
       ("client_id = \"\"", false), ("client_id = \"a b\"", false), ("client_id = \"ä\"", false),
       ("client_credential = \"../key\"", false), ("client_credential = \"a.b_c-1\"", true),
       ("redirect = \"http://127.0.0.1:1/x\"", true), ("redirect = \"https://x.example\"", false),

@@ -94,8 +94,18 @@ package struct FreedomRequestProfile: FreedomFlow, RetryingMachine {
   package mutating func receive(_ event: Event, at transition: inout TransitionContext) -> Answer {
     switch state {
     case nil: .ignore
-    case .requested(let inquiry, let retrying): requesting(event, inquiry, retrying)
-    case .pending(let inquiry, let isAsking): pending(event, inquiry, isAsking)
+    case .requested(let inquiry, let retrying):
+      requesting(event, inquiry, retrying, transition.now)
+    case .pending(let inquiry, let isAsking): pending(event, inquiry, isAsking, transition.now)
+    }
+  }
+
+  /// The deadline for the other person's answer, which is longer than that of a sign-in.
+  package var endsAt: Timestamp? {
+    switch state {
+    case nil: nil
+    case .requested(let inquiry, _), .pending(let inquiry, _):
+      inquiry.request.createdAt + .seconds(provider.settings.requestSeconds)
     }
   }
 
@@ -114,11 +124,11 @@ extension FreedomRequestProfile {
   }
 
   private mutating func requesting(
-    _ event: Event, _ inquiry: Inquiry, _ retrying: RetryBackoff
+    _ event: Event, _ inquiry: Inquiry, _ retrying: RetryBackoff, _ now: Timestamp
   ) -> Answer {
     if event.repeatsCall(retrying) { return request(inquiry, retrying) }
     let call = FreedomPartnerCall.profile(inquiry.account, inquiry.request)
-    return event.outcome(of: call, retrying).map { answered($0, inquiry, retrying) } ?? .ignore
+    return event.outcome(of: call, retrying).map { answered($0, inquiry, retrying, now) } ?? .ignore
   }
 }
 
@@ -130,19 +140,25 @@ extension FreedomRequestProfile {
     return .proceed([.call(inquiry.status)])
   }
 
-  /// Waits before the next poll.
+  /// Waits before the next poll. Who has not answered within ten minutes may answer hours later, so
+  /// the pause is then at least a minute.
   ///
   /// - Parameter requested: The pause that Freedom ID requests with `Retry-After`.
-  private mutating func wait(_ inquiry: Inquiry, _ requested: Duration?) -> Answer {
+  private mutating func wait(
+    _ inquiry: Inquiry, _ now: Timestamp, requested: Duration? = nil
+  ) -> Answer {
     state = .pending(inquiry, isAsking: false)
-    let pause = Duration.seconds(provider.settings.pollSeconds)
+    let isLate = now >= inquiry.request.createdAt + .seconds(600)
+    let pause = Duration.seconds(max(provider.settings.pollSeconds, isLate ? 60 : 0))
     return .proceed([.wake(after: RetryBackoff.pause(pause, requested: requested))])
   }
 
-  private mutating func pending(_ event: Event, _ inquiry: Inquiry, _ isAsking: Bool) -> Answer {
+  private mutating func pending(
+    _ event: Event, _ inquiry: Inquiry, _ isAsking: Bool, _ now: Timestamp
+  ) -> Answer {
     switch event {
     case .provider(.called(inquiry.status, let outcome)) where isAsking:
-      return answered(outcome, inquiry, nil)
+      return answered(outcome, inquiry, nil, now)
     case .woken where !isAsking, .daemon(.resumed): return pollStatus(inquiry)
     case .input, .browser, .provider, .daemon, .woken: return .ignore
     }
@@ -153,7 +169,7 @@ extension FreedomRequestProfile {
   /// - Parameter retrying: The failed attempts to send the request; nil if the reply answers a
   ///   poll.
   private mutating func answered(
-    _ outcome: CallOutcome, _ inquiry: Inquiry, _ retrying: RetryBackoff?
+    _ outcome: CallOutcome, _ inquiry: Inquiry, _ retrying: RetryBackoff?, _ now: Timestamp
   ) -> Answer {
     let personalData = FreedomPartnerCall.profile(inquiry.account, inquiry.request).personalData
     switch FreedomIDReply(outcome, hiding: personalData) {
@@ -162,7 +178,7 @@ extension FreedomRequestProfile {
       guard inquiry.isMatch(for: members) else { return .fail(.otherRequest(provider.name)) }
       let message = members["status_message"]?.stringValue
       switch (members["status"]?.stringValue, retrying == nil) {
-      case ("pending", _): return wait(inquiry, nil)
+      case ("pending", _): return wait(inquiry, now)
       case ("rejected", _): return .fail(.refusedProfile(message, provider.name))
       case ("accepted", false): return pollStatus(inquiry)
       case ("completed", true): return finish(members, inquiry)
@@ -179,7 +195,7 @@ extension FreedomRequestProfile {
       guard let retrying else {
         // Freedom ID may be reachable again before the other user decides, so polling continues.
         problem = .unreachable(fault, provider.name)
-        return wait(inquiry, fault.retryAfter)
+        return wait(inquiry, now, requested: fault.retryAfter)
       }
       return retry(retrying, .unreachable(fault, provider.name), after: fault.retryAfter) {
         $0.state = .requested(inquiry, $1)
