@@ -83,6 +83,24 @@ struct DomainStateTests {
     }
   }
 
+  @Test("a flow saves the enrolled fingers when its success is stored, and not if it fails")
+  func savedAtTheEnd() async throws {
+    let asker = LocalAuthAsker(client: "till", purpose: .work)
+    harness.reader.enrol("left-thumb")
+    #expect(try await authenticate("flw_1", client: "till", provider: .work) == nil)
+    harness.reader.enrol("left-thumb", "right-thumb")
+    for (id, word) in [("flw_2", "fail"), ("flw_3", "done")] {
+      await harness.type(word, try await harness.open(id: id, client: "till"))
+      await harness.engine.waitUntilIdle()
+      #expect(await harness.localAuth.availability(of: .anna, for: asker).0.hasChangedFingers)
+    }
+    await harness.type("done by finger", try await harness.open(id: "flw_4", client: "till"))
+    try await reached("the fingers are saved") {
+      await !harness.localAuth.availability(of: .anna, for: asker).0.hasChangedFingers
+    }
+    #expect(try await authenticate("flw_5", client: "till", provider: .work) == nil)
+  }
+
   @Test("a finger match is refused if the flow compares fingers and they cannot be read again")
   func unreadable() async throws {
     harness.reader.enrol("left-thumb")

@@ -98,6 +98,9 @@ struct StubMachine: FlowMachine {
     case "done":
       state = "done"
       return .finish(Completion(grant: .sample(), result: ["word": "well"]))
+    case "done by finger":
+      state = "done"
+      return .finish(Completion(grant: .sample(), savesFingers: true))
     case "hand on":
       state = "done"
       let secret = HandoffSecret(

@@ -62,7 +62,8 @@ struct RegisterProofTests {
     #expect(driven.state == "signingUp")
   }
 
-  @Test("a biometric BSA sign-up saves the enrolled fingers, also after a passcode instead")
+  @Test(
+    "a successful biometric BSA sign-up saves the enrolled fingers, also after a passcode instead")
   func savesFingers() throws {
     var scanned = try begun(.biometric)
     scanned.answer(.availability(.init(biometric: .ready(hasChanged: false), passcode: .ready)))
@@ -71,7 +72,13 @@ struct RegisterProofTests {
     replaced.look([.init(method: .passcode, at: now, insteadOf: .biometric)])
     for driven in [scanned, replaced] {
       #expect(driven.state == "signingUp" && driven.calls.map(\.name) == ["users"])
-      #expect(driven.questions == [.localAuth(.saveFingers)])
+      #expect(driven.questions.isEmpty)
+      var refused = driven
+      refused.refused(2003)
+      #expect(refused.failure != nil && refused.questions.isEmpty)
+      var accepted = driven
+      accepted.said(["secretKey": .string(BSAParts.secretKey)])
+      #expect(accepted.completion?.savesFingers == true)
     }
   }
 
@@ -80,6 +87,8 @@ struct RegisterProofTests {
     var driven = try begun(.passcode)
     driven.prove()
     #expect(driven.state == "signingUp" && driven.questions.isEmpty)
+    driven.said(["secretKey": .string(BSAParts.secretKey)])
+    #expect(driven.completion?.savesFingers == false)
   }
 
   /// The ways to fail: the SDK's error code, its rtCode, the state of the machine and the events
