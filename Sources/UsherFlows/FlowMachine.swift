@@ -351,6 +351,9 @@ package struct Completion: Sendable, Equatable {
   package var handoffSecret: HandoffSecret?
   /// Preconditions that are checked again when the success is stored; if one fails, the flow fails.
   package var preconditions: Preconditions?
+  /// Whether the daemon saves which fingers are enrolled, once the success is stored. Later scans
+  /// of the same client at the same provider are compared with them.
+  package var savesFingers = false
 
   /// State that the success depends on, and that other requests can remove while the flow runs.
   package struct Preconditions: Sendable, Equatable {

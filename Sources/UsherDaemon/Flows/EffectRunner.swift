@@ -74,6 +74,16 @@ final class EffectRunner: Sendable {
     }
   }
 
+  /// Saves which fingers are enrolled, in the background. If that fails, later scans are compared
+  /// with the fingers that were saved before.
+  func saveFingers(_ flow: LiveFlow) {
+    work.begin()
+    Task(executorPreference: dependencies.executor) { [self] in
+      await answers.localAuth.saveFingers(flow)
+      work.end()
+    }
+  }
+
   /// Releases the fingerprint reader if the flow no longer waits for a fingerprint.
   func releaseReader(_ flow: LiveFlow) { answers.localAuth.release(flow) }
 

@@ -14,6 +14,8 @@ struct FlowDecision {
   var grant: AccountGrant?
   /// The preconditions of a success: accounts and consents that must still exist when it is stored.
   private(set) var preconditions: Completion.Preconditions?
+  /// Whether the enrolled fingers are saved once the decision is stored.
+  private(set) var savesFingers = false
   let at: Timestamp
   var cleanUp: [any ProviderCall] = []
 
@@ -32,6 +34,7 @@ struct FlowDecision {
     case .proceed(let effects): self.effects = effects
     case .finish(let completion):
       preconditions = completion.preconditions
+      savesFingers = completion.savesFingers
       next.ending = FlowEnding(
         status: .succeeded, result: .object(completion.result),
         handoffSecret: completion.handoffSecret)

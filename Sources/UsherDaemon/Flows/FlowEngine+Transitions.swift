@@ -99,6 +99,7 @@ extension FlowEngine {
     }
     // Published first, because the outcome of an effect may change the flow at once.
     if let progress { publish(progress, flow, at: decision.at) }
+    if decision.savesFingers { effects.saveFingers(flow) }
     for call in decision.cleanUp where call.revokedToken == nil {
       effects.cleanUp(call, machine.config, flow)
     }

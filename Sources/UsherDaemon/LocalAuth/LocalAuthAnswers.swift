@@ -47,11 +47,15 @@ final class LocalAuthAnswers: Sendable {
       }
     case .scan: scan(person, for: liveFlow, comparing: false, report)
     case .scanOfSavedFingers: scan(person, for: liveFlow, comparing: true, report)
-    case .saveFingers:
-      Task(executorPreference: service.dependencies.executor) { [self] in
-        await service.saveFingers(of: person, for: asker)
-      }
     }
+  }
+
+  /// Saves which fingers are enrolled. Later scans of the flow's client at the flow's provider are
+  /// compared with them.
+  func saveFingers(_ liveFlow: LiveFlow) async {
+    await service.saveFingers(
+      of: liveFlow.person,
+      for: LocalAuthAsker(client: liveFlow.client, purpose: liveFlow.provider))
   }
 
   /// Returns the user's last proofs of presence in flows of the client. None for a flow without a

@@ -175,11 +175,7 @@ extension BSARegistration {
     authentication.handle(event, at: now) {
       stage = .proving(disposeToken, $0, isLost: isLost ? true : nil)
     } authenticated: { proof in
-      let answer = signUp(SigningUp(disposeToken: disposeToken, proof: proof, isLost: isLost))
-      guard proof.serves(.biometric), case .proceed(let effects) = answer else { return answer }
-      // Saves the enrolled fingers, because each later sign-in compares with them (SDK
-      // documentation).
-      return .proceed([.ask(.localAuth(.saveFingers))] + effects)
+      signUp(SigningUp(disposeToken: disposeToken, proof: proof, isLost: isLost))
     } failed: {
       fail(.notIdentified($0, $1, provider.name))
     }
@@ -239,7 +235,10 @@ extension BSARegistration {
     switch reply {
     case .success(let data):
       let secret = data.objectValue?["secretKey"]?.stringValue.map { Secret($0) }
-      return .finish(completion(secret.flatMap { TOTPKey(base32: $0) == nil ? nil : $0 }))
+      var completion = completion(secret.flatMap { TOTPKey(base32: $0) == nil ? nil : $0 })
+      // Each later sign-in compares the enrolled fingers with these (SDK documentation).
+      completion.savesFingers = work.proof?.serves(.biometric) ?? false
+      return .finish(completion)
     case .refused(RTCode.invalid) where work.isLost: return fail(.mayBeReplaced(provider.name))
     case .refused(let refusal): return fail(.refused(refusal, provider.name))
     case .failed(let fault) where fault.mayHaveTakenEffect && purpose == .signUp:

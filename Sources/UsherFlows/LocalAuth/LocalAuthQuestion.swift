@@ -21,9 +21,6 @@ package enum LocalAuthQuestion: Sendable, Equatable {
   /// - Parameter insteadOf: The requested method, if the user gives a passcode in its place; nil if
   ///   a passcode was requested.
   case check(passcode: Secret, insteadOf: LocalAuthType? = nil)
-  /// Saves which fingers are enrolled, so that later scans of the same client at the same provider
-  /// are compared with them. There is no answer.
-  case saveFingers
 }
 
 /// The local authenticator's answer to a flow.
