@@ -6,11 +6,11 @@ import Testing
 // MARK: - Start
 
 extension GoPayVerificationTests {
-  @Test("a GoPay start whose reply was lost is repeated, and its active flow is taken up")
+  @Test(
+    "a GoPay start whose reply was lost is repeated, and its flow is taken up, also an ended one")
   func lostStart() async throws {
-    let daemon = GoPayDaemon(starts: [.advancesAndDisconnects([.submitted])])
-    // An ended flow is not taken up: an earlier call may have started it.
-    #expect(try await verify(daemon).code == "GPE-2205")
+    let ended = GoPayDaemon(starts: [.advancesAndDisconnects([.submitted])])
+    #expect(try await verify(ended).id == "sub-1")
     let active = GoPayDaemon(starts: [.advancesAndDisconnects([.asking()])], inputs: [captured])
     let outcome = try await verify(active) { try await nextCall().completion(success) }
     #expect(outcome.id == "sub-1")
@@ -37,6 +37,24 @@ extension GoPayVerificationTests {
       #expect(await first.id == "sub-1")
       #expect(await manager.outcome(goPayRequest, exchange.receiver, screen).code == "GPE-2205")
       #expect(daemon.methods == ["flow.start", "flow.submit", "flow.start"])
+    }
+  }
+
+  @Test("a GoPay requestId that another object or program uses at the same time yields GPE-2205")
+  func twiceAtATimeElsewhere() async throws {
+    let asking = GoPayDaemon(starts: [.advances([.asking()])], inputs: [captured])
+    try await asking.run { path in
+      async let first = goPaySDK(path).getFeatureManager()
+        .outcome(goPayRequest, exchange.receiver, screen)
+      let asked = try await nextCall()
+      let other = goPaySDK(path).getFeatureManager()
+      #expect(await other.outcome(goPayRequest, exchange.receiver, screen).code == "GPE-2205")
+      // Another program: the daemon names the first call's flow, which is no older than this call.
+      let elsewhere = goPaySDK("/.\(path)").getFeatureManager()
+      #expect(await elsewhere.outcome(goPayRequest, exchange.receiver, screen).code == "GPE-2205")
+      #expect(asking.methods == ["flow.start", "flow.start"])
+      asked.completion(success)
+      #expect(await first.id == "sub-1")
     }
   }
 

@@ -43,13 +43,16 @@ struct GoPayErrorTests {
     #expect(codes.first?.title == "Unknown" && codes.first?.serverCode == nil)
   }
 
-  @Test("UsherKit reports GPE-2206 only if the daemon does: a required field was blank or missing")
+  @Test("only a blank field, and the daemon where it finds a required field missing, is GPE-2206")
   func fieldMissing() {
     for kind in KitError.Kind.allCases {
       #expect(FeatureError(KitError(kind, "why")).code != "GPE-2206")
     }
     let provider = ProviderErrorCode(name: ProviderName("gopay"), code: "GPE-2206")
     #expect(FeatureError(KitError(.invalidRequest, "why", provider: provider)).code == "GPE-2206")
+    let missing = FeatureError.missing("requestId")
+    #expect(missing.code == "GPE-2206" && missing.title == "Required field missing")
+    #expect(missing.message == "requestId is missing or blank" && !missing.isRetryable)
   }
 
   @Test("GoPay's own title, message and server code take precedence over UsherKit's")
@@ -108,10 +111,13 @@ struct GoPayPrintingTests {
   func builder() {
     let builder = FeatureRequest.Builder()
     builder.requestId("req-1")
-    builder.token("t").featureId("f")
+    builder.userCorrelationId("corr-1")
+    builder.token("t")
+    builder.featureId("f")
     let first = builder.build()
-    builder.requestId("req-2").token(nil).featureId(nil)
+    builder.requestId("req-2").userCorrelationId("corr-2").token(nil).featureId(nil)
     let second = builder.build()
+    #expect(first.userCorrelationId == "corr-1" && second.userCorrelationId == "corr-2")
     #expect(first.requestId == "req-1" && first.token == "t" && first.featureId == "f")
     #expect(second.requestId == "req-2" && second.token == nil && second.featureId == nil)
     let bare = FeatureRequest.Builder().build()

@@ -1,6 +1,7 @@
-import FoundationEssentials
+import Foundation
 import JSONRPC
 import Testing
+import UsherAPI
 
 @testable import UsherKit
 
@@ -11,7 +12,9 @@ import Testing
 struct GoPaySeedTests {
   /// A backend that is not `Sendable`, like most.
   private final class Backend: GoPaySeedExample.Backend {
-    struct Down: Error {}
+    struct Down: LocalizedError {
+      var errorDescription: String? { "the backend is down" }
+    }
 
     let result: Result<String, any Error>
     private(set) var codes: [String] = []
@@ -76,7 +79,29 @@ struct GoPaySeedTests {
     let line = try await output(daemon) { $0.verifyWithExchange(backend, print: $1) }
     #expect(line == "Error [GPE-2208]: Exchange failed — down")
     let reason = daemon.params(of: "flow.submit").first?["input"]?["failure"]?["reason"]
-    #expect(reason?.stringValue?.isEmpty == false)
+    #expect(reason == "the backend is down")
+  }
+
+  @Test("a very long reason of a failed GoPay exchange is cut, so that it can be submitted")
+  func longReason() {
+    let reason = String(repeating: "ü", count: 300_000)
+    let sent = ExchangeResult.failure(reason: reason).input
+    #expect(sent == .exchangeFailed(reason: String(repeating: "ü", count: 1000)))
+  }
+
+  @Test("an app can call a CredentialExchangeHandler itself, as the page declares it")
+  func calledByTheApp() async {
+    let inner = CredentialExchangeHandler { credential, requestId, completion in
+      #expect(credential == .authCode(code: "c") && requestId == "r")
+      completion(.success(userCorrelationId: "corr-1"))
+    }
+    let outer = CredentialExchangeHandler { credential, requestId, completion in
+      inner.handle(credential, requestId, completion)
+    }
+    let result = await withCheckedContinuation { continuation in
+      outer.handle(.authCode(code: "c"), "r") { continuation.resume(returning: $0) }
+    }
+    #expect(result == .success(userCorrelationId: "corr-1"))
   }
 
   @Test("GoPay's example without credential exchange prints the submission on the main actor")
