@@ -8,6 +8,8 @@ struct RetryPolicy {
   /// How many more times the call may be sent again after a lost connection or a shutdown of the
   /// daemon. The limit keeps a call that crashes the daemon from crashing it again and again.
   private var retriesAfterLoss: Int
+  /// Whether the daemon may have begun an attempt that failed.
+  private(set) var mayHaveBegun = false
   private var pauses: RetryPauses
   private var isFirst = true
 
@@ -44,6 +46,7 @@ struct RetryPolicy {
   private mutating func useRetryAfterLoss() -> Bool {
     guard isSafe, retriesAfterLoss > 0 else { return false }
     retriesAfterLoss -= 1
+    mayHaveBegun = true
     return true
   }
 }

@@ -104,12 +104,12 @@ extension UsherClient {
   /// Makes a call and returns its reply twice: decoded, and as the JSON that the daemon sent.
   package func callWithJSON<M: Method>(
     _ method: M, deadline: Duration? = nil, retriesAfterLoss: Int = 1,
-    patience: Duration = UsherClient.patience
+    patience: Duration = UsherClient.patience, onDoubt: () -> Void = {}
   ) async throws -> (reply: M.Reply, json: [UInt8]) {
     let params = try ReplyCoding.encode(method)
     let json = try await callWithRetries(
       M.name, try JSONValue(parsing: params), params, deadline,
-      retriesAfterLoss: retriesAfterLoss, patience: patience)
+      retriesAfterLoss: retriesAfterLoss, patience: patience, onDoubt: onDoubt)
     guard let reply = try? ReplyCoding.decode(M.Reply.self, from: json) else {
       throw ConnectionError(.garbled, socketPath: socketPath)
     }
@@ -118,7 +118,7 @@ extension UsherClient {
 
   private func callWithRetries(
     _ method: String, _ params: JSONValue, _ bytes: [UInt8], _ deadline: Duration?,
-    retriesAfterLoss: Int = 1, patience: Duration = UsherClient.patience
+    retriesAfterLoss: Int = 1, patience: Duration = UsherClient.patience, onDoubt: () -> Void = {}
   ) async throws -> [UInt8] {
     guard bytes.count + method.utf8.count < JSONLimits().lineBytes - 128 else {
       throw UsherError(
@@ -129,7 +129,7 @@ extension UsherClient {
     let policy = RetryPolicy(
       isSafe: Methods.traits(of: method).repetition.allows(params),
       retriesAfterLoss: retriesAfterLoss, patience: patience)
-    return try await retry(policy, within: limit) { left in
+    return try await retry(policy, within: limit, onDoubt: onDoubt) { left in
       try Task.checkCancellation()
       let connection = try await dialer.connection()
       return try await connection.call(method, bytes, deadline: left, onReply: nil)
@@ -138,8 +138,11 @@ extension UsherClient {
 
   /// Repeats a call until an attempt succeeds, or `policy` or the time limit allows no further
   /// attempt.
+  ///
+  /// - Parameter onDoubt: Called before each attempt that follows one which the daemon may have
+  ///   begun.
   private func retry<Reply>(
-    _ policy: RetryPolicy, within limit: Duration,
+    _ policy: RetryPolicy, within limit: Duration, onDoubt: () -> Void = {},
     _ attempt: (Duration) async throws -> Reply
   ) async throws -> Reply {
     var policy = policy
@@ -152,6 +155,7 @@ extension UsherClient {
         guard let pause, ContinuousClock.now + pause < end else {
           throw error is CallNotSent ? ConnectionError(.lost, socketPath: socketPath) : error
         }
+        if policy.mayHaveBegun { onDoubt() }
         try await Task.sleep(for: pause)
       }
     }
@@ -190,11 +194,22 @@ extension UsherClient {
   public func flow(
     provider: String, kind: String, params: JSONValue = [:], requestId: String? = nil
   ) async throws -> FlowSession {
+    try await flow(
+      provider: provider, kind: kind, params: params, requestId: requestId, onDoubt: {})
+  }
+
+  /// Begins a flow (`flow.start`).
+  ///
+  /// - Parameter onDoubt: Called if the start is sent again although the daemon may have begun the
+  ///   flow. An error with reason `requestIDReused` after that may be about this call's own flow.
+  package func flow(
+    provider: String, kind: String, params: JSONValue, requestId: String?, onDoubt: () -> Void
+  ) async throws -> FlowSession {
     let start = FlowStart(
       provider: ProviderName(provider), kind: kind, params: params,
       requestId: requestId ?? SystemEntropy().bytes(16).hexadecimal)
     do {
-      return FlowSession(self, try await call(start).flow)
+      return FlowSession(self, try await callWithJSON(start, onDoubt: onDoubt).reply.flow)
     } catch let error as UsherError where error.reason == .requestIDReused && requestId == nil {
       // The first of two attempts has started the flow with this random id, but its reply was lost.
       guard let flow = error.detail.flow else { throw error }

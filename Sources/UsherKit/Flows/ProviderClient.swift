@@ -27,11 +27,14 @@ struct ProviderClient: Sendable {
 
 extension ProviderClient {
   /// Starts a flow as `UsherClient.flow(provider:kind:params:requestId:)` does.
+  ///
+  /// - Parameter onDoubt: Called if the start is sent again although an earlier attempt may have
+  ///   started the flow.
   func start(
-    _ kind: String, _ params: JSONValue, requestId: String? = nil
+    _ kind: String, _ params: JSONValue, requestId: String? = nil, onDoubt: () -> Void = {}
   ) async throws -> FlowSession {
     try await client.flow(
-      provider: name.rawValue, kind: kind, params: params, requestId: requestId)
+      provider: name.rawValue, kind: kind, params: params, requestId: requestId, onDoubt: onDoubt)
   }
 
   /// Starts a flow as ``start(_:_:requestId:)`` does. Cancelling the task does not interrupt this.

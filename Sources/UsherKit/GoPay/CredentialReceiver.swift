@@ -19,19 +19,32 @@ public enum CredentialReceiver: Sendable {
 ///
 /// The handler is called once for each auth code, by a task of its own. A closure that is written
 /// in code of an actor, such as the main actor, runs on that actor; any other on no particular
-/// thread.
-/// After a restart of the daemon or a lost connection it is not called again for the same code, and
-/// its result is submitted again if it did not arrive.
+/// thread. After a restart of the daemon or a lost connection it is not called again for the same
+/// code, and its result is submitted again if it did not arrive.
 ///
 /// Call the completion exactly once, from any thread. Further calls have no effect. Without a call
 /// the verification ends with GPE-2209 after the provider's `exchange_seconds`. A call after the
 /// end of the verification has no effect either.
 public struct CredentialExchangeHandler: Sendable {
-  public let handle:
+  /// The closure, on the actor on which it was written.
+  let isolatedHandle:
     @isolated(any) @Sendable (
       _ credential: GoPayCredential, _ requestId: String,
       _ completion: @escaping @Sendable (ExchangeResult) -> Void
     ) -> Void
+
+  /// Calls the closure, for an app that passes an exchange on to another handler. Returns at once:
+  /// the closure runs in a task of its own.
+  public var handle:
+    @Sendable (
+      _ credential: GoPayCredential, _ requestId: String,
+      _ completion: @escaping @Sendable (ExchangeResult) -> Void
+    ) -> Void
+  {
+    { [isolatedHandle] credential, requestId, completion in
+      Task { await isolatedHandle(credential, requestId, completion) }
+    }
+  }
 
   public init(
     @_inheritActorContext handle:
@@ -40,7 +53,7 @@ public struct CredentialExchangeHandler: Sendable {
         _ completion: @escaping @Sendable (ExchangeResult) -> Void
       ) -> Void
   ) {
-    self.handle = handle
+    isolatedHandle = handle
   }
 
   /// Creates a handler from an `async` closure that returns the result.
@@ -94,13 +107,18 @@ extension ExchangeResult: CustomStringConvertible, CustomReflectable {
 }
 
 extension ExchangeResult {
+  /// The number of characters of a failure's reason that are submitted. The daemon shows 200 of
+  /// them, and refuses an input of 256 KiB.
+  private static let maxReason = 1000
+
   var input: FlowInput {
     switch self {
     case .success(let userCorrelationId):
       return .exchanged(["userCorrelationId": Secret(userCorrelationId)])
     case .linked(let userCorrelationId, let token):
       return .exchanged(["userCorrelationId": Secret(userCorrelationId), "token": Secret(token)])
-    case .failure(let reason): return .exchangeFailed(reason: reason)
+    case .failure(let reason):
+      return .exchangeFailed(reason: String(reason.prefix(Self.maxReason)))
     }
   }
 

@@ -91,6 +91,14 @@ extension FeatureError: SDKError {
     retryAfter = error.retryAfter
   }
 
+  /// The error for a required field that is blank. The daemon reports the same.
+  static func missing(_ field: String) -> FeatureError {
+    let code = FeatureErrorCode.requiredFieldMissing
+    return FeatureError(
+      code: code.rawValue, title: code.title, message: "\(field) is missing or blank",
+      serverCode: nil, retryAfter: nil)
+  }
+
   static var callbackGone: FeatureError {
     FeatureError(
       KitError(.invalidRequest, "the callback was deallocated: keep a strong reference to it"))
@@ -99,7 +107,7 @@ extension FeatureError: SDKError {
 
 extension FeatureErrorCode {
   /// Creates the code for an error without one of GoPay. An invalid request is not GPE-2206, which
-  /// the daemon reports itself where a required field is blank: it has no code of its own.
+  /// is only for a blank field.
   fileprivate init(_ kind: KitError.Kind) {
     self =
       switch kind {

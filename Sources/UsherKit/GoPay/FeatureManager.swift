@@ -12,7 +12,8 @@ public struct FeatureManager: Sendable {
   /// Verifies a person's identity, and passes the result to a callback.
   ///
   /// Exactly one of the callback's methods is called, once. A blank `requestId` or
-  /// `userCorrelationId` is reported to the callback too, with GPE-2206.
+  /// `userCorrelationId` is reported to the callback too, with GPE-2206, before anything else is
+  /// checked: also if the daemon is not running.
   ///
   /// As in the SDK, this is called on the main actor. It returns at once and does not block.
   /// Closures of the callback and the exchange handler that are written in code of the main actor
@@ -58,6 +59,7 @@ public struct FeatureManager: Sendable {
   ) async throws(FeatureError) -> VerifyResult {
     try await translating(to: FeatureError.self) {
       try Task.checkCancellation()
+      if let field = request.blankField { throw FeatureError.missing(field) }
       try sdk.reserve(request.requestId)
       defer { sdk.release(request.requestId) }
       // An unstructured task is not cancelled with this one. If the start of the flow were
@@ -117,15 +119,17 @@ extension FeatureManager {
     _ request: FeatureRequest, _ receiver: CredentialReceiver
   ) async throws -> FlowSession {
     let began = sdk.clock.now()
+    var mayHaveBegun = false
     do {
       return try await sdk.provider.start(
-        GoPaySDK.kind, request.params(receiver, sdk.language), requestId: request.requestId)
+        GoPaySDK.kind, request.params(receiver, sdk.language), requestId: request.requestId
+      ) { mayHaveBegun = true }
     } catch let error as UsherError where error.reason == .requestIDReused {
-      // After a lost connection the client sends the start again. If this call started the flow in
-      // its first attempt, the flow was created after the call began.
-      guard let flow = error.detail.flow,
+      // If the connection was lost, the client has sent the start again. A flow that was created
+      // since the call began is then the one that the first attempt started.
+      guard mayHaveBegun, let flow = error.detail.flow,
         let session = try? await sdk.provider.client.session(of: flow),
-        session.flow.status == .active, session.flow.createdAt >= began
+        session.flow.createdAt >= began
       else { throw KitError.requestIDUsed }
       return session
     }

@@ -70,6 +70,12 @@ public struct FeatureRequest: Sendable, Equatable {
     public func build() -> FeatureRequest { request }
   }
 
+  /// The name of the first required field that is empty or white space only; nil if there is none.
+  var blankField: String? {
+    if requestId.allSatisfy(\.isWhitespace) { return "requestId" }
+    return userCorrelationId.allSatisfy(\.isWhitespace) ? "userCorrelationId" : nil
+  }
+
   func params(_ receiver: CredentialReceiver, _ language: GoPaySDK.Language?) -> JSONValue {
     .params([
       "userCorrelationId": .string(userCorrelationId), "featureId": .text(featureId),

@@ -30,7 +30,15 @@ public final class GoPaySDK: Sendable {
   let language: Language?
   let retryTiming: RetryTiming
   let clock: any Clock
-  private let reservedRequestIDs = Mutex<Set<String>>([])
+
+  /// A request id that a verification of this process uses.
+  private struct ReservedRequestID: Hashable {
+    let id: String
+    let provider: String
+    let socketPath: String
+  }
+
+  private static let reservedRequestIDs = Mutex<Set<ReservedRequestID>>([])
 
   /// Creates the SDK without calling the daemon. If the daemon is down, the first call fails.
   ///
@@ -67,16 +75,24 @@ public final class GoPaySDK: Sendable {
 extension GoPaySDK {
   /// Reserves a request id for a verification.
   ///
-  /// - Throws: ``KitError`` with the code of a used request id if this object has a verification
-  ///   with the same id in progress. The daemon would refuse to start a second flow too, but its
-  ///   error names the first verification's flow, which could be mistaken for the second's.
+  /// - Throws: ``KitError`` with the code of a used request id if a verification of this process
+  ///   with the same id is in progress. The daemon would refuse to start a second flow too, but its
+  ///   error names the first verification's flow, which could be mistaken for the second's after a
+  ///   lost connection.
   func reserve(_ requestID: String) throws {
-    guard reservedRequestIDs.withLock({ $0.insert(requestID).inserted }) else {
+    guard Self.reservedRequestIDs.withLock({ $0.insert(reserved(requestID)).inserted }) else {
       throw KitError.requestIDUsed
     }
   }
 
-  func release(_ requestID: String) { reservedRequestIDs.withLock { _ = $0.remove(requestID) } }
+  func release(_ requestID: String) {
+    Self.reservedRequestIDs.withLock { _ = $0.remove(reserved(requestID)) }
+  }
+
+  private func reserved(_ requestID: String) -> ReservedRequestID {
+    ReservedRequestID(
+      id: requestID, provider: provider.name.rawValue, socketPath: provider.client.socketPath)
+  }
 }
 
 extension KitError {

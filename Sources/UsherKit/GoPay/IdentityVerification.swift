@@ -93,7 +93,7 @@ final class IdentityVerification: Sendable {
       return .failure(reason: "this app exchanges no credentials")
     }
     let (results, feed) = AsyncStream.makeStream(of: ExchangeResult.self)
-    await handler.handle(.authCode(code: code.revealed()), requestID) { feed.yield($0) }
+    await handler.isolatedHandle(.authCode(code: code.revealed()), requestID) { feed.yield($0) }
     var iterator = results.makeAsyncIterator()
     return await iterator.next()
   }
