@@ -36,6 +36,23 @@ struct AuthenticationTests {
     #expect(details.requestID == "req-flw_1")
   }
 
+  @Test("authenticate with the token alone has the brand of the sign-in that was begun last")
+  func brandOfTheSignIn() async throws {
+    let account = try await wallet([
+      .ask("flow.start", start, authorizing),
+      .ask("flow.list", PaysafeFlow.authorizeFlows, PaysafeFlow.none),
+      .ask(
+        "flow.start",
+        PaysafeFlow.start("authenticate", ["accessToken": "at", "brandIdentity": "acme"]),
+        PaysafeFlow.succeeded("authenticate", 1, result: #"{"account":"acc_8"}"#)),
+    ]) { wallet in
+      _ = try await wallet.authenticationService.getAuthenticationDetails(
+        brandIdentity: "acme", request: request)
+      return try await wallet.authenticate(accessToken: "at")
+    }
+    #expect(account.id == "acc_8")
+  }
+
   @Test("getAuthenticationDetails throws dataError if the flow fails with dataError")
   func wrongClient() async throws {
     let failed = PaysafeFlow.failed(

@@ -52,7 +52,7 @@ struct KitErrorTests {
       (.denied, .denied), (.localAuthFailed, .denied), (.invalidRequest, .invalidRequest),
       (.providerRejected, .rejected), (.exchangeFailed, .rejected),
       (.providerUnreachable, .unavailable), (.providerProtocolError, .unexpected),
-      (.attemptsExhausted, .attemptsExhausted),
+      (.attemptsExhausted, .attemptsExhausted), (.reauthenticationRequired, .signInRequired),
     ] as [(Failure.Reason, KitError.Kind)])
   func failures(reason: Failure.Reason, kind: KitError.Kind) {
     let provider = ProviderErrorCode(name: ProviderName("p"), code: "17")

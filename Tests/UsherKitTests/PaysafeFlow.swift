@@ -93,6 +93,16 @@ extension PaysafeFlow {
     "redirectURI":"https://www.partner.com/sca","completes":"poll"}
     """#
 
+  /// Returns the step that waits for the page of a verification, such as `PIN.REDIRECT`.
+  static func page(of option: String) -> String {
+    redirectPage.replacing(#""completes""#, with: #""option":"\#(option)","completes""#)
+  }
+
+  /// Returns the step that waits for the device's answer to a verification.
+  static func push(of option: String) -> String {
+    wait.replacing("{", with: #"{"option":"\#(option)","#)
+  }
+
   static let choose = #"""
     {"type":"choose","what":"verification","options":[{"id":"OTP.SMS","label":"SMS"},\#
     {"id":"PIN","label":"PIN"}]}

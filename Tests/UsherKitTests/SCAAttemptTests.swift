@@ -87,6 +87,39 @@ struct SCAAttemptTests {
     }
   }
 
+  @Test("an SCA attempt does not wait for a flow of another client, nor trust its hidden result")
+  func hiddenFlow() async throws {
+    let hidden = PaysafeFlow.snapshot("sca", 5, "choosing", step: "null")
+    try await verified([.foundAny, .ask("flow.get", PaysafeFlow.flow(), hidden)])
+    let ended = PaysafeFlow.succeeded("sca", 5, result: "null")
+    try await verified([.foundAny, .ask("flow.get", PaysafeFlow.flow(), ended)])
+  }
+
+  @Test("an SCA attempt by another method is not submitted to the flow of the same channel")
+  func otherMethod() async throws {
+    let verification = SCAEvent.IdentityVerification(method: .pin, channel: .sms)
+    let own = PaysafeFlow.snapshot(
+      "sca", 2, "challenged", id: "flw_2", step: PaysafeFlow.enterCode())
+    let tried = try await wallet([
+      .foundAny, .returnsStep(PaysafeFlow.enterCode()),
+      .starts(["method": "PIN", "channel": "SMS"], own, with: ["isChallenged": true]),
+      .ask(
+        "flow.submit", PaysafeFlow.answer(code, at: 2, of: "flw_2"),
+        PaysafeFlow.succeeded("sca", 3, id: "flw_2", result: PaysafeFlow.verified)),
+    ]) { try await submit($0, SCAEvent.attempt(verification)) }
+    #expect(tried.status == .verified)
+  }
+
+  @Test("an SCA attempt after the sign-in has expired throws authenticationRequired")
+  func signInExpired() async throws {
+    let failure = PaysafeFlow.failure("reauthentication_required")
+    let error = try await walletError([
+      .foundAny, .returnsStep(PaysafeFlow.enterCode()),
+      .answers(code, PaysafeFlow.failed("sca", 7, failure: failure)),
+    ]) { try await submit($0) }
+    #expect(error.caseName == "authenticationRequired")
+  }
+
   @Test("an SCA attempt for a verification that takes no value throws nothingWaiting")
   func nothingToEnter() async throws {
     let error = try await walletError([.foundNone]) {

@@ -9,6 +9,7 @@ enum SCAEvent {
 
   static let sms = IdentityVerification(method: .otp, channel: .sms)
   static let pin = IdentityVerification(method: .pin)
+  static let pinByPage = IdentityVerification(method: .pin, channel: .redirect)
   static let push = IdentityVerification(method: .pushNotification, channel: .pushNotification)
 
   static func challenge(_ verification: IdentityVerification) -> Challenge {

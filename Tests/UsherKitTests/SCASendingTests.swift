@@ -121,6 +121,78 @@ struct SCASendingTests {
     }
   }
 
+  @Test(
+    "sendSCAChallenge by another method than that of the open challenge starts a flow of its own",
+    arguments: [
+      (PaysafeFlow.enterPassword, SCAEvent.pinByPage),
+      (PaysafeFlow.enterPassword, SCAEvent.IdentityVerification(method: .pin, channel: .sms)),
+      (PaysafeFlow.enterCode(), SCAEvent.IdentityVerification(method: .pin, channel: .sms)),
+      (PaysafeFlow.page(of: "BIOMETRIC.REDIRECT"), SCAEvent.pinByPage),
+      (PaysafeFlow.push(of: "BIOMETRIC.PUSH_NOTIFICATION"), SCAEvent.push),
+    ])
+  func otherMethod(step: String, verification: SCAEvent.IdentityVerification) async throws {
+    let method: JSONValue = [
+      "method": .string(verification.method.rawValue),
+      "channel": .string(verification.channel?.rawValue ?? ""),
+    ]
+    let own = PaysafeFlow.snapshot(
+      "sca", 2, "challenged", id: "flw_2", step: PaysafeFlow.enterCode())
+    _ = try await wallet([.found, .returnsStep(step), .starts(method, own)]) {
+      try await send(verification, $0)
+    }
+  }
+
+  @Test("sendSCAChallenge with another return URL starts a flow of its own, whatever is open")
+  func otherReturnURL() async throws {
+    let verification = SCAEvent.IdentityVerification(
+      method: .biometric, channel: .redirect,
+      action: .init(language: nil, returnURL: "http://127.0.0.1:40002/sca"))
+    for step in [
+      PaysafeFlow.page(of: "BIOMETRIC.REDIRECT"),
+      PaysafeFlow.enterCode(alternative: "BIOMETRIC.REDIRECT"),
+    ] {
+      let sent = try await wallet([
+        .found, .returnsStep(step),
+        .starts(
+          ["method": "BIOMETRIC", "channel": "REDIRECT"],
+          PaysafeFlow.snapshot("sca", 2, "challenged", id: "flw_2", step: PaysafeFlow.redirectPage),
+          with: ["returnUrl": "http://127.0.0.1:40002/sca"]),
+      ]) { try await send(verification, $0) }
+      #expect(sent.redirectURL != nil)
+    }
+  }
+
+  @Test("sendSCAChallenge does not wait for a flow of another client, whose step it cannot see")
+  func hiddenFlow() async throws {
+    let sent = try await wallet([
+      .found,
+      .ask(
+        "flow.get", PaysafeFlow.flow(), PaysafeFlow.snapshot("sca", 5, "choosing", step: "null")),
+      .starts(
+        smsParams,
+        PaysafeFlow.snapshot("sca", 2, "challenged", id: "flw_2", step: PaysafeFlow.enterCode())),
+    ]) { try await send(SCAEvent.sms, $0) }
+    #expect(sent.digits == 6)
+  }
+
+  @Test("sendSCAChallenge throws invalidRequest if nothing was sent because the event is answered")
+  func answeredUnknown() async throws {
+    let error = try await walletError([
+      .notFound,
+      .starts(smsParams, PaysafeFlow.succeeded("sca", 3, result: #"{"status":"UNKNOWN"}"#)),
+    ]) { try await send(SCAEvent.sms, $0) }
+    #expect(error.caseName == "invalidRequest")
+  }
+
+  @Test("a challenge whose target the wallet does not name has no maskedTarget")
+  func noTarget() async throws {
+    let step = PaysafeFlow.enterCode().replacing("+44 ••• 123", with: "")
+    let sent = try await wallet([
+      .notFound, .starts(smsParams, PaysafeFlow.snapshot("sca", 2, "challenged", step: step)),
+    ]) { try await send(SCAEvent.sms, $0) }
+    #expect(sent.maskedTarget == nil && sent.digits == 6)
+  }
+
   @Test("a second sendSCAChallenge by PIN sends nothing, because the step still asks for the PIN")
   func pinAgain() async throws {
     let sent = try await wallet([.found, .returnsStep(PaysafeFlow.enterPassword)]) {

@@ -61,6 +61,27 @@ struct WalletOperationTests {
     }
   }
 
+  @Test("an operation tells a wallet that lists no verification from one that lists unknown ones")
+  func unknownVerifications() async throws {
+    for (list, expected) in [
+      ("", nil), (#","availableVerifications":[{"method":"DANCE"}]"#, 0),
+      (#","availableVerifications":[]"#, nil),
+    ] as [(String, Int?)] {
+      let demand = #"""
+        {"status":401,"scaDetails":{"eventId":"e","walletOperationId":"w","form":"header"\#(list)}}
+        """#
+      try await wallet([
+        .ask("flow.start", start(), PaysafeFlow.succeeded("operation", 2, result: demand))
+      ]) { wallet in
+        guard case .scaRequired(_, let verifications) = try await wallet.perform(payment) else {
+          Issue.record("the operation does not require SCA")
+          return
+        }
+        #expect(verifications?.count == expected)
+      }
+    }
+  }
+
   @Test("an operation whose body is not a JSON object throws invalidRequest without a call")
   func wrongBody() async throws {
     for body in ["", "[1]", "{"] {

@@ -252,7 +252,7 @@ struct FreedomProfileTests {
     #expect(driven.flow.view.problem == nil)
   }
 
-  @Test("requestProfile fails with provider_rejected if the account's token is missing or refused")
+  @Test("requestProfile asks for a new sign-in without a token, and is rejected with a refused one")
   func noToken() throws {
     for outcome in [
       .noToken(message: "forgotten"), Freedom.refusal(401), Freedom.refusal(401, 100004),
@@ -261,7 +261,9 @@ struct FreedomProfileTests {
         var driven = try ProfileFlow()
         if isPending { driven.answered(Freedom.said(["status": "accepted"])) }
         driven.answered(outcome)
-        #expect(driven.failure?.reason == .providerRejected)
+        let isMissing = outcome == .noToken(message: "forgotten")
+        #expect(
+          driven.failure?.reason == (isMissing ? .reauthenticationRequired : .providerRejected))
         #expect(driven.word == "transmissionError.autheticationError")
       }
     }

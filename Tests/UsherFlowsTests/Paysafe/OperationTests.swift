@@ -201,7 +201,8 @@ struct OperationTests {
     #expect(driven.failure == .protocolError("larger than 1 MiB"))
     driven = try DrivenOperation.payment()
     driven.answer(.noToken(message: "dead"))
-    #expect(driven.failure?.reason == .providerRejected && driven.failure?.retryable == true)
+    #expect(
+      driven.failure?.reason == .reauthenticationRequired && driven.failure?.retryable == true)
     #expect(driven.failure?.message.contains("log-in") == true)
   }
 

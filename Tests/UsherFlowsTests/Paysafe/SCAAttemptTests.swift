@@ -253,7 +253,8 @@ struct SCAAttemptTests {
     var driven = try DrivenSCA.challenged()
     driven.enter()
     driven.answer(.noToken(message: "dead"))
-    #expect(driven.failure?.reason == .providerRejected && driven.failure?.retryable == true)
+    #expect(
+      driven.failure?.reason == .reauthenticationRequired && driven.failure?.retryable == true)
   }
 
   @Test("Paysafe sca ignores replies to other attempts and does not trust one about another event")

@@ -270,7 +270,8 @@ struct SCAChallengeTests {
   func noToken() throws {
     var driven = try DrivenSCA(wanting: .sms)
     driven.answer(.noToken(message: "dead"))
-    #expect(driven.failure?.reason == .providerRejected && driven.failure?.retryable == true)
+    #expect(
+      driven.failure?.reason == .reauthenticationRequired && driven.failure?.retryable == true)
   }
 
   @Test("Paysafe sca expires with the event, even if it waits for a code")

@@ -226,7 +226,7 @@ struct SCAChoosingTests {
   func noToken() throws {
     var driven = try DrivenSCA(wanting: nil)
     driven.answer(.noToken(message: "the refresh token has expired"))
-    #expect(driven.failure?.reason == .providerRejected)
+    #expect(driven.failure?.reason == .reauthenticationRequired)
     #expect(driven.failure?.retryable == true)
     #expect(driven.failure?.message.contains("log-in") == true)
   }

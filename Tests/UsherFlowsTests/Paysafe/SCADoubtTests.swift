@@ -82,7 +82,7 @@ struct SCADoubtTests {
     for (outcome, reason) in [
       (.reply(WalletReplies.refusal(410, "EVENT_EXPIRED")), .expired),
       (.reply(WalletReplies.refusal(404, "SCA_EVENT_NOT_FOUND")), .providerRejected),
-      (.noToken(message: "dead"), .providerRejected),
+      (.noToken(message: "dead"), .reauthenticationRequired),
     ] as [(CallOutcome, Failure.Reason)] {
       var driven = try DrivenSCA.challenged()
       driven.enter()

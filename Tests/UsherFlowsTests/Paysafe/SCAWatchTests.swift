@@ -156,7 +156,7 @@ struct SCAWatchTests {
     for (outcome, reason) in [
       (.reply(reply(text: "<html>")), .providerProtocolError),
       (.unreadable(message: "too long"), .providerProtocolError),
-      (.noToken(message: "dead"), .providerRejected),
+      (.noToken(message: "dead"), .reauthenticationRequired),
       (.reply(WalletReplies.refusal(410, "EVENT_EXPIRED")), .expired),
       (.reply(WalletReplies.refusal(404, "SCA_EVENT_NOT_FOUND")), .providerRejected),
     ] as [(CallOutcome, Failure.Reason)] {
