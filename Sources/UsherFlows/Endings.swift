@@ -55,7 +55,7 @@ extension Failure {
   /// The failure of a flow whose account has no usable token, so that the user must sign in again.
   static func loginRequired(_ message: String, _ errorCode: ProviderErrorCode? = nil) -> Failure {
     Failure(
-      reason: .providerRejected, title: "New log-in needed",
+      reason: .reauthenticationRequired, title: "New log-in needed",
       message: "a new log-in is needed: \(message)", retryable: true, provider: errorCode)
   }
 

@@ -157,6 +157,7 @@ extension KitError.Kind {
       case .providerUnreachable, .overloaded: .unavailable
       case .providerProtocolError: .unexpected
       case .attemptsExhausted: .attemptsExhausted
+      case .reauthenticationRequired: .signInRequired
       }
   }
 

@@ -118,7 +118,7 @@ struct SchemaTests {
     #expect(variants.allSatisfy { !$0.members.isEmpty })
     #expect(
       variants.last?.members.map(\.name) == [
-        "for", "pollAfterMs", "alternatives", "resendAt", "takesConfirmation",
+        "for", "pollAfterMs", "option", "alternatives", "resendAt", "takesConfirmation",
       ])
     #expect(variants.last?.members.filter(\.isRequired).map(\.name) == ["for"])
   }

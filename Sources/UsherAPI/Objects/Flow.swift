@@ -122,6 +122,8 @@ public struct Failure: Error, Codable, Sendable, Equatable {
     case exchangeFailed = "exchange_failed"
     case exchangeTimedOut = "exchange_timed_out"
     case localAuthFailed = "local_auth_failed"
+    /// The account has no usable token any more: the user has to sign in again.
+    case reauthenticationRequired = "reauthentication_required"
     /// The daemon has too few file descriptors for the listener to which the browser returns.
     case overloaded
   }

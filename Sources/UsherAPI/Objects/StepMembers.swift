@@ -11,6 +11,9 @@ extension Step {
     public var redirectURI: String
     /// How the daemon learns that the browser was redirected.
     public var completes: Completion
+    /// The id of the method that the page belongs to, as ``alternatives`` name others; absent if
+    /// there is no choice of methods.
+    public var option: String?
     /// The methods that the user can choose instead of the page; absent if there are none.
     public var alternatives: [StepOption]?
     /// The time from which the input `{"resend": true}` gets another page; absent if it does not.
@@ -31,12 +34,14 @@ extension Step {
     }
 
     public init(
-      url: String, redirectURI: String, completes: Completion, alternatives: [StepOption]? = nil,
-      resendAt: Timestamp? = nil, takesConfirmation: Bool? = nil
+      url: String, redirectURI: String, completes: Completion, option: String? = nil,
+      alternatives: [StepOption]? = nil, resendAt: Timestamp? = nil,
+      takesConfirmation: Bool? = nil
     ) {
       self.url = url
       self.redirectURI = redirectURI
       self.completes = completes
+      self.option = option
       self.alternatives = alternatives
       self.resendAt = resendAt
       self.takesConfirmation = takesConfirmation
@@ -265,6 +270,9 @@ extension Step {
     /// The number of milliseconds after which the daemon asks the provider again; absent if it is
     /// unknown.
     public var pollAfterMs: Int?
+    /// The id of the method by which the user was asked, as ``alternatives`` name others; absent if
+    /// there is no choice of methods.
+    public var option: String?
     /// The methods that the user can choose instead; absent if there are none.
     public var alternatives: [StepOption]?
     /// The time from which the input `{"resend": true}` sends another message; absent if it does
@@ -275,11 +283,13 @@ extension Step {
     public var takesConfirmation: Bool?
 
     public init(
-      `for`: String, pollAfterMs: Int? = nil, alternatives: [StepOption]? = nil,
-      resendAt: Timestamp? = nil, takesConfirmation: Bool? = nil
+      `for`: String, pollAfterMs: Int? = nil, option: String? = nil,
+      alternatives: [StepOption]? = nil, resendAt: Timestamp? = nil,
+      takesConfirmation: Bool? = nil
     ) {
       self.for = `for`
       self.pollAfterMs = pollAfterMs
+      self.option = option
       self.alternatives = alternatives
       self.resendAt = resendAt
       self.takesConfirmation = takesConfirmation

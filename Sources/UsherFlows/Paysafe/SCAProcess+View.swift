@@ -79,12 +79,14 @@ extension SCAProcess {
         .init(
           for: "the confirmation on your device",
           pollAfterMs: watch.isBlind == true ? nil : terms.pollSeconds * 1000,
-          alternatives: others, resendAt: resendAt, takesConfirmation: watch.isBlind))
+          option: watch.sent?.option.id, alternatives: others, resendAt: resendAt,
+          takesConfirmation: watch.isBlind))
     case .page(let url, let returnURL):
       return .openURL(
         .init(
           url: url, redirectURI: returnURL, completes: watch.isBlind == true ? .submit : .poll,
-          alternatives: others, resendAt: resendAt, takesConfirmation: watch.isBlind))
+          option: watch.sent?.option.id, alternatives: others, resendAt: resendAt,
+          takesConfirmation: watch.isBlind))
     }
   }
 }

@@ -13,7 +13,9 @@ extension Wallet.AuthenticationService {
   /// Sends a challenge to the customer, or sends the open challenge again. It replaces an open
   /// challenge by another verification.
   ///
-  /// Channel `redirect` requires a `returnURL` in `verification.action`. The customer answers a
+  /// Channel `redirect` requires a `returnURL` in `verification.action`: an `https` URL, or an
+  /// `http` URL on the loopback interface. A challenge that is sent again, or by another
+  /// verification in place of an open one, has the language of the first. The customer answers a
   /// push notification or a redirect on another device or page: wait with
   /// ``awaitSCAApproval(eventID:request:)``. Above the wallet's limit of challenges the call throws
   /// ``WalletError/rateLimited(_:)`` until the cool-down is over.
@@ -106,11 +108,13 @@ extension Wallet.AuthenticationService {
     guard let session = try await wallet.provider.newestFlow(Wallet.sca, key: eventID) else {
       return nil
     }
+    guard !session.flow.isHidden else { return nil }
     let seen = try await session.waitUntil(\.isChallenged)
     if seen.status == .succeeded { return seen }
-    // Without a step the flow has ended, or another client started it: then only that client sees
-    // and answers its step.
-    guard let step = seen.step, step.approves(request.walletOperationID) else { return nil }
+    // Without a step the flow has ended.
+    guard let step = seen.step, step.approves(request.walletOperationID),
+      step.returns(to: request.verification)
+    else { return nil }
     if let input = step.challengeInput(for: request.verification) {
       return try await session.answer(input, to: seen, until: \.isChallenged)
     }
@@ -127,7 +131,7 @@ extension Wallet.AuthenticationService {
     _ eventID: String, _ request: SCAAttemptRequest
   ) async throws -> (FlowSession, Flow) {
     let found = try await wallet.provider.newestFlow(Wallet.sca, key: eventID, status: nil)
-    if let found {
+    if let found, !found.flow.isHidden {
       let seen = try await found.waitUntil(\.isChallenged)
       if seen.step?.isChallenge(by: request.verification) == true,
         seen.step?.approves(request.walletOperationID) == true
@@ -158,9 +162,14 @@ extension Flow {
 }
 
 extension Flow {
-  /// Whether the flow has ended with a result for this wallet operation.
+  /// Whether another client started the flow: then only that client sees and answers its step.
+  fileprivate var isHidden: Bool { status == .active && step == nil }
+
+  /// Whether the flow has ended with a result for this wallet operation. The result of another
+  /// client's flow is not visible.
   fileprivate func isAbout(_ walletOperationID: String) -> Bool {
-    (result?["walletOperationId"]?.stringValue ?? walletOperationID) == walletOperationID
+    guard let result else { return false }
+    return (result["walletOperationId"]?.stringValue ?? walletOperationID) == walletOperationID
   }
 }
 
@@ -220,17 +229,35 @@ extension Step {
     }
   }
 
+  /// Returns whether a page to which the verification redirects returns where the caller listens.
+  /// A flow keeps the URL with which it was started.
+  fileprivate func returns(
+    to verification: Wallet.SCAAuthenticationEventAttemptVerification
+  ) -> Bool {
+    guard verification.channel == .redirect, let url = verification.action?.returnURL else {
+      return true
+    }
+    guard case .openURL(let step) = self else { return false }
+    return step.redirectURI == url
+  }
+
   /// Returns whether the step waits for the answer to a challenge by this verification.
   fileprivate func isChallenge(
     by verification: Wallet.SCAAuthenticationEventAttemptVerification
   ) -> Bool {
     switch self {
-    case .enterCode(let step): verification.isSent(by: step.channel)
+    case .enterCode(let step):
+      verification.method == .otp && verification.isSent(by: step.channel)
     case .enterPassword(let step):
-      verification.method.rawValue.lowercased() == step.purpose.lowercased()
-    case .openURL: verification.channel == .redirect
-    case .wait:
-      verification.channel == .pushNotification || verification.method == .pushNotification
+      verification.channel == nil
+        && verification.method.rawValue.lowercased() == step.purpose.lowercased()
+    // A daemon of version 0.1 does not name the option.
+    case .openURL(let step):
+      step.option.map { $0 == verification.optionID } ?? (verification.channel == .redirect)
+    case .wait(let step):
+      step.option.map { $0 == verification.optionID }
+        ?? (verification.channel == .pushNotification
+          || verification.method == .pushNotification)
     case .choose, .displayCode, .fillForm, .consent, .exchangeCredential, .localAuth: false
     }
   }

@@ -28,6 +28,7 @@ extension Wallet {
         guard case .openURL(let page) = flow.step, let url = URL(string: page.url) else {
           throw KitError(.unexpected, "the sign-in does not begin with a page to open")
         }
+        wallet.latestBrandIdentity = brandIdentity
         return AuthenticationDetails(
           authenticationURL: url, requestID: flow.requestId ?? flow.id.rawValue)
       }
@@ -91,8 +92,9 @@ extension Wallet {
   ///   - refreshToken: The token with which the daemon refreshes the access token.
   ///   - requestID: The id from ``AuthenticationCode``; nil means the newest sign-in that waits for
   ///     an access token. If none waits, the token alone signs the customer in.
-  ///   - brandIdentity: The brand that the token was issued for; nil means that of the sign-in, or
-  ///     the daemon's configured one.
+  ///   - brandIdentity: The brand that the token was issued for; nil means that of the sign-in that
+  ///     this wallet has begun last, or the daemon's configured one. It does not matter if a
+  ///     sign-in waits for the token, because that has a brand already.
   /// - Returns: The customer's account at the daemon.
   @discardableResult
   public static func authenticate(
@@ -112,7 +114,8 @@ extension Wallet {
     accessToken: String, expiresIn: Int? = nil, refreshToken: String? = nil,
     requestID: String? = nil, brandIdentity: String? = nil
   ) async throws(WalletError) -> Account {
-    let tokens = SubmittedTokens(accessToken, expiresIn, refreshToken, brandIdentity)
+    let tokens = SubmittedTokens(
+      accessToken, expiresIn, refreshToken, brandIdentity ?? latestBrandIdentity)
     return try await translating(to: WalletError.self) {
       let account = try await keepAccount { try await finish(with: tokens, requestID) }
       return Account(id: account.rawValue)

@@ -25,7 +25,8 @@ extension Wallet {
     public private(set) var maskedTarget: String?
     /// The number of digits of the code; nil if it is unknown.
     public private(set) var digits: Int?
-    /// The time at which the code expires; nil if it is unknown.
+    /// The time at which the code expires; five minutes after it was sent if the wallet does not
+    /// name a time. Nil without a code.
     public private(set) var expiresAt: Date?
     /// The earliest time at which another challenge can be sent; nil if it is unknown.
     public private(set) var resendAt: Date?
@@ -105,7 +106,7 @@ extension Wallet.SCAAuthenticationEventChallengeEmbeddedHybridResponse {
     verification = request.verification
     switch try flow.requireNoProblem().step {
     case .enterCode(let step):
-      maskedTarget = step.maskedTarget
+      maskedTarget = step.maskedTarget.isEmpty ? nil : step.maskedTarget
       digits = step.digits
       expiresAt = step.expiresAt.date
       resendAt = step.resendAt.date
@@ -115,7 +116,10 @@ extension Wallet.SCAAuthenticationEventChallengeEmbeddedHybridResponse {
       redirectURL = URL(string: step.url)
       resendAt = step.resendAt?.date
     case .wait(let step): resendAt = step.resendAt?.date
-    case nil: status = flow.isVerified ? .verified : nil
+    case nil:
+      // The customer has answered already, and the wallet has no call for the verdict.
+      guard flow.isVerified else { throw KitError.unobserved }
+      status = .verified
     case .displayCode, .choose, .fillForm, .consent, .exchangeCredential, .localAuth:
       throw KitError(.unexpected, "no challenge was sent")
     }

@@ -43,9 +43,10 @@ extension Wallet {
     case completed(status: Int, body: Data?)
     /// The operation was not performed, because the customer must approve it first: send a
     /// challenge for one of the verifications, submit the customer's answer, and repeat the
-    /// operation with the same `scaDetails`. An empty list means any agreed verification.
+    /// operation with the same `scaDetails`. The list has the verifications that this library can
+    /// name; nil means any agreed verification, because the wallet listed none.
     case scaRequired(
-      scaDetails: SCADetails, availableVerifications: [SCAAuthenticationEventAttemptVerification])
+      scaDetails: SCADetails, availableVerifications: [SCAAuthenticationEventAttemptVerification]?)
   }
 
   /// Makes a call to the wallet API.
@@ -117,11 +118,10 @@ extension Wallet.OperationResponse {
   fileprivate init?(_ result: JSONValue) {
     if let details = result["scaDetails"] {
       guard let scaDetails = Wallet.SCADetails(details) else { return nil }
+      let listed = details["availableVerifications"]?.arrayValue ?? []
+      let named = listed.compactMap { Wallet.SCAAuthenticationEventAttemptVerification($0) }
       self = .scaRequired(
-        scaDetails: scaDetails,
-        availableVerifications: details["availableVerifications"]?.arrayValue?.compactMap {
-          Wallet.SCAAuthenticationEventAttemptVerification($0)
-        } ?? [])
+        scaDetails: scaDetails, availableVerifications: listed.isEmpty ? nil : named)
       return
     }
     guard let status = result["status"]?.integerValue else { return nil }

@@ -23,6 +23,8 @@ public final class Wallet: Sendable {
   private struct Setup: Sendable {
     var provider: ProviderClient
     var account: AccountID?
+    /// The brand of the sign-in that was begun last.
+    var brandIdentity: String?
 
     init(_ provider: String, _ socketPath: String?, _ account: String?) {
       self.provider = ProviderClient(provider, socketPath: socketPath)
@@ -139,6 +141,12 @@ extension Wallet {
 
   /// The daemon's provider that was configured last.
   var provider: ProviderClient { setup.withLock { $0.provider } }
+
+  /// The brand of the sign-in that this wallet has begun last; nil if it has begun none.
+  var latestBrandIdentity: String? {
+    get { setup.withLock { $0.brandIdentity } }
+    set { setup.withLock { $0.brandIdentity = newValue } }
+  }
 
   /// Stores the account of a sign-in as ``account``, unless the wallet was configured for another
   /// provider in the meantime.
