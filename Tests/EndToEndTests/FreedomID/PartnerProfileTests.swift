@@ -91,7 +91,7 @@ struct PartnerProfileTests {
     #expect(try fixture.app.call("consent.revoke", ["provider": "freedom"])["revoked"] != 0)
     let end = try fixture.app.finished(flow, moving: fixture.clock)
     #expect(
-      end.failure == ["provider_rejected", "transmissionError.autheticationError", nil],
+      end.failure == ["reauthentication_required", "transmissionError.autheticationError", nil],
       "\(end.text)")
     #expect(end["failure"]?["message"]?.stringValue?.contains("the consent was revoked") == true)
   }

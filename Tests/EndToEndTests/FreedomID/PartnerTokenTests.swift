@@ -78,7 +78,7 @@ struct PartnerTokenTests {
     try fixture.sandbox.control("POST", "freedomid/revokeAll")
     let dead = try fixture.perform("requestProfile", params)
     #expect(
-      dead.failure[0] == "provider_rejected"
+      dead.failure[0] == "reauthentication_required"
         && dead.failure[1] == "transmissionError.autheticationError", "\(dead.text)")
   }
 
