@@ -7,6 +7,9 @@ package import UsherAPI
 /// every call. A part that is given matches only calls that have a value for it, unless the part is
 /// `*`. An operation matches only the start of a flow that makes such a call: see
 /// ``OperationPattern``.
+///
+/// An ID token is a right of its own: `token.get work` allows access tokens only, and
+/// `token.get work/idToken` the ID token only. The pattern `*` allows both.
 package struct AccessPattern: CodedAsText, Hashable, Sendable {
   private let method: Glob
   private let provider: Glob
@@ -53,7 +56,7 @@ extension AccessPattern {
   /// provider and kind.
   package func allows(_ request: PolicyRequest) -> Bool {
     if method.matches(request.method),
-      request.isUnknown || provider.covers(request.provider) && kind.covers(request.kind),
+      request.isUnknown || provider.covers(request.provider) && coversKind(of: request),
       operation.map({ $0.covers(request.operation) }) ?? true
     {
       return true
@@ -61,6 +64,13 @@ extension AccessPattern {
     guard request.traits.followsFlowStart, method.matches(FlowStart.name) else { return false }
     return request.provider.map(provider.matches) ?? true
       && request.kind.map(kind.matches) ?? true
+  }
+
+  /// Returns whether the pattern's kind covers the call's. That of an ID token must be named, unless
+  /// the pattern allows every method.
+  private func coversKind(of request: PolicyRequest) -> Bool {
+    if request.isAboutIDToken, kind == .any { return method == .any }
+    return kind.covers(request.kind)
   }
 
   /// Returns whether the pattern may allow a call that is only partly known. A part that the
@@ -82,8 +92,8 @@ package struct PolicyRequest: Sendable, Hashable {
   package let traits: MethodTraits
   /// The name of the provider that the call is about, directly or through an account or a flow.
   package var provider: String?
-  /// The kind of the flow that the call starts or acts on, such as `authorize`; nil for other
-  /// calls.
+  /// The kind of the flow that the call starts or acts on, such as `authorize`, or of the token that
+  /// it requests if that is the ID token; nil for other calls.
   package var kind: String?
   /// The call of the provider's API that the flow is to make, as `METHOD:/path`; nil for other
   /// calls.
@@ -134,4 +144,7 @@ package struct PolicyRequest: Sendable, Hashable {
     self.method = method.name
     traits = method.traits
   }
+
+  /// Whether the call requests an ID token.
+  var isAboutIDToken: Bool { method == TokenGet.name && kind != nil }
 }

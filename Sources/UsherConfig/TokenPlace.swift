@@ -4,6 +4,14 @@ package struct TokenPlace: Codable, Equatable, Sendable {
   package let variety: ProviderVariety
   /// The issuer or base URLs, and the endpoints that the configuration gives as absolute URLs.
   package let addresses: [String]
+
+  /// The issuer of the ID tokens; nil if providers of this variety issue none.
+  package var issuer: String? {
+    switch variety {
+    case .oidc, .freedomidOIDC: addresses.first
+    case .paysafe, .truecaller, .gopay, .freedomidDevice, .freedomidOAuth2, .bsa, .local: nil
+    }
+  }
 }
 
 extension ProviderConfig {

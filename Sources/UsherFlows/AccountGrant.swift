@@ -15,6 +15,10 @@ package struct AccountGrant: Sendable, Equatable {
   /// The tokens; nil if the provider issued none. An account without tokens only records the user's
   /// identity.
   package var tokens: TokenSet?
+  /// The verified ID token that clients may receive; nil if there is none.
+  package var idToken: IDToken?
+  /// The claims of the sign-in's ID token; nil if there is none.
+  package var signIn: SignInClaims?
   /// Whether this describes only part of the account. If it does, attributes that it does not
   /// mention stay, even if it has tokens; if its profile is nil, the present profile and label
   /// stay.

@@ -18,6 +18,9 @@ package protocol ProviderDefinition<Settings> {
   /// Whether a caller can request an access token with only a part of the account's scope.
   static var hasScopes: Bool { get }
 
+  /// Whether the provider issues ID tokens that clients may receive.
+  static var hasIDTokens: Bool { get }
+
   /// Returns the canonical spelling of a grant; nil if the provider has no such grant that users
   /// are asked for.
   static func grant(_ text: String) -> String?
@@ -65,6 +68,7 @@ package protocol ProviderDefinition<Settings> {
 extension ProviderDefinition {
   package static var tokenAttributes: Set<String> { [] }
   package static var hasScopes: Bool { false }
+  package static var hasIDTokens: Bool { false }
   package static func grant(_ text: String) -> String? { nil }
 
   package var settings: Settings { provider.settings }

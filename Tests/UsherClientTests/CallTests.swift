@@ -20,7 +20,7 @@ struct CallTests {
     } _: { daemon in
       #expect(daemon.connections == 0)
       let token = try await usher.token(provider: "work")
-      #expect(token.accessToken.revealed() == "at-1")
+      #expect(token.accessToken?.revealed() == "at-1")
       #expect(daemon.connections == 1)
     }
   }

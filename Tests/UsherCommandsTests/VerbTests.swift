@@ -158,14 +158,17 @@ struct VerbTests {
   func tokenList() async throws {
     let reply = #"""
       {"tokens":[{"account":"acc_1","provider":"work","token":{"scope":"openid mail",\#
+      "expiresAt":"2030-01-01T00:00:00Z","status":"valid"}},{"account":"acc_1",\#
+      "provider":"work","token":{"field":"idToken","scope":"",\#
       "expiresAt":"2030-01-01T00:00:00Z","status":"valid"}}]}
       """#
     let outcome = try await usherctl(
       "token list --provider work", asking: [.ask("token.list", ["provider": "work"], reply)])
     #expect(
       outcome.output == """
-        ACCOUNT  PROVIDER  STATUS  EXPIRES               AUDIENCE  SCOPE
-        acc_1    work      valid   2030-01-01T00:00:00Z  -         openid mail
+        ACCOUNT  PROVIDER  TOKEN   STATUS  EXPIRES               AUDIENCE  SCOPE
+        acc_1    work      access  valid   2030-01-01T00:00:00Z  -         openid mail
+        acc_1    work      id      valid   2030-01-01T00:00:00Z  -         -
 
         """)
   }

@@ -175,6 +175,13 @@ struct PolicyTests {
       ("flow.start */device", "flow.start work/device", true),
       ("flow.start */device", "flow.start work/authorize", false),
       ("flow.start work/device", "flow.start work", false),
+      ("token.get", "token.get work/idToken", false), ("token.*", "token.get work/idToken", false),
+      ("token.get work", "token.get work/idToken", false),
+      ("token.get */*", "token.get work/idToken", false), ("*", "token.get work/idToken", true),
+      ("token.get work/idToken", "token.get work/idToken", true),
+      ("token.get */id*", "token.get work/idToken", true),
+      ("token.get work/idToken", "token.get home/idToken", false),
+      ("token.get work/idToken", "token.get work", false),
       ("token.get", "Token.get", false), ("**", "token.get", true), ("a*a", "a.b", false),
     ])
   func patterns(pattern: String, call: String, isAllowed: Bool) throws {
@@ -205,7 +212,8 @@ struct PolicyTests {
   @Test(
     "an access pattern keeps its setting text",
     arguments: [
-      "*", "token.get", "token.get work", "flow.start work/device", "flow.start */device",
+      "*", "token.get", "token.get work", "token.get work/idToken", "flow.start work/device",
+      "flow.start */device",
     ])
   func text(pattern: String) throws {
     #expect(try AccessPattern(setting: pattern).settingText == pattern)

@@ -46,6 +46,15 @@ struct TokenPlaceTests {
     #expect(try place(one) != place(other))
   }
 
+  @Test("the issuer of ID tokens is that of the configuration, and other providers have none")
+  func issuer() throws {
+    #expect(try place(Self.oidc).issuer == "https://a.example")
+    let oidc =
+      Self.freedomid.replacing("oauth2", with: "oidc") + "base_url = \"https://b.example\"\n"
+    #expect(try place(oidc).issuer == "https://b.example")
+    #expect(try place(Self.gopay).issuer == nil && place(Self.freedomid).issuer == nil)
+  }
+
   @Test("each provider type has its own token place")
   func types() throws {
     let places = [

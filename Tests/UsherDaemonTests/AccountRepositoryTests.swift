@@ -15,7 +15,7 @@ struct HeldTokenTests {
     let expiresAt = seconds.map { Self.issued + .seconds($0) }
     return try HeldToken(
       StoredToken(set: .sample(expiresAt: expiresAt), issuedAt: Self.issued),
-      account: AccountID("acc_1"))
+      as: TokenKey(audience: "", scope: ""), account: AccountID("acc_1"), issuer: nil)
   }
 
   @Test(

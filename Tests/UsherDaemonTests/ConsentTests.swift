@@ -156,7 +156,8 @@ struct StoredAccountTests {
       broughtBy: "till",
       authenticator: .init(
         secret: Sealed(Secret("GEZDGNBV")), givenUntil: ["till": Timestamp(seconds: 60)]),
-      place: ProviderConfig.local.tokenPlace, grant: .init(scope: "openid"))
+      place: ProviderConfig.local.tokenPlace, signIn: SignInClaims(),
+      signInOptions: SignInOptions(kind: "device"), grant: .init(scope: "openid"))
     let payload = try SealedPayload(encoding: details)
     #expect(try payload.decoded(as: AccountDetails.self) == details)
     let json = try JSONValue(parsing: payload.bytes)

@@ -58,8 +58,10 @@ final class FlowHarness: Sendable {
       through: HTTPClientTransport(on: group), credentials: credentials, health: health,
       dependencies: dependencies)
     let metadata = MetadataCache(http: http, dependencies: dependencies)
+    let verifier = IDTokenVerifier(http: http, dependencies: dependencies)
     source = TokenSource(
-      dependencies: dependencies, http: http, metadata: metadata, health: health)
+      dependencies: dependencies, http: http, metadata: metadata, verifier: verifier,
+      health: health)
     revocations = RevocationQueue(
       dependencies: dependencies, store: store, source: source)
     refresher = Refresher(repository: repository, source: source, queue: revocations)
@@ -69,7 +71,7 @@ final class FlowHarness: Sendable {
     totp = TOTPService(dependencies: dependencies, store: store, repository: repository)
     let effects = EffectRunner(
       dependencies: dependencies, http: http, bearer: calls, metadata: metadata,
-      verifier: IDTokenVerifier(http: http, dependencies: dependencies),
+      verifier: verifier,
       listeners: RedirectListeners(dependencies: dependencies, group: group),
       answers: DaemonAnswers(
         accounts: repository, localAuth: LocalAuthAnswers(service: localAuth), totp: totp,

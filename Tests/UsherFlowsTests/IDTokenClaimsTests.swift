@@ -7,12 +7,13 @@ import UsherCore
 @Suite("Claims of an ID token")
 struct IDTokenClaimsTests {
   private func expectation(
-    nonce: String? = "n-1", algorithm: SigningAlgorithm = .rs256, maxAge: Int? = nil
+    nonce: String? = "n-1", algorithm: SigningAlgorithm = .rs256, maxAge: Int? = nil,
+    acrValues: [String]? = nil
   ) -> IDTokenClaims.Expectation {
     .init(
       issuer: issuer, clientID: "usher", nonce: nonce.map { Secret($0) }, now: now,
       skew: .seconds(60), accessToken: Secret("access-secret"), algorithm: algorithm,
-      maxAge: maxAge)
+      maxAge: maxAge, acrValues: acrValues)
   }
 
   private func check(
@@ -41,6 +42,52 @@ struct IDTokenClaimsTests {
   }
 
   @Test(
+    "the ID token of a refresh must have the azp of the sign-in's, and no other nonce",
+    arguments: [
+      ([:], [:], nil), (["azp": "usher"], ["azp": "usher"], nil),
+      (["azp": "usher"], [:], .otherAuthorizedParty),
+      ([:], ["azp": "usher"], .otherAuthorizedParty),
+      (["azp": "usher"], ["azp": "other"], .otherAuthorizedParty),
+      ([:], ["azp": 1], .otherAuthorizedParty), ([:], ["nonce": nil], nil),
+      ([:], ["nonce": "n-2"], .otherNonce),
+    ] as [([String: JSONValue?], [String: JSONValue?], IDTokenClaims.Rule?)])
+  func refreshedLike(
+    first: [String: JSONValue?], second: [String: JSONValue?], rule: IDTokenClaims.Rule?
+  ) throws {
+    let signIn = try IDTokenClaims.check(
+      payload: claims(nonce: "n-1", first).encoded(), expectation()
+    ).get().signIn
+    let payload = Base64URL.encode(claims(nonce: "n-1", second).encoded())
+    #expect(
+      IDTokenClaims.flaw(
+        refreshed: Secret("e30.\(payload).sig"), issuer: issuer, clientID: "usher",
+        subject: "u-1", signIn: signIn) == rule)
+  }
+
+  @Test(
+    "an ID token without one of the requested acr_values is refused",
+    arguments: [
+      (nil, nil, nil), ("gold", nil, nil), ("gold", ["gold"], nil),
+      ("gold", ["silver", "gold"], nil), ("gold", ["silver"], .authenticationClass),
+      ("gold", ["golden"], .authenticationClass), (nil, ["gold"], .authenticationClass),
+      (1, ["1"], .authenticationClass),
+    ] as [(JSONValue?, [String]?, IDTokenClaims.Rule?)])
+  func authenticationClass(acr: JSONValue?, wanted: [String]?, rule: IDTokenClaims.Rule?) {
+    #expect(check(["acr": acr], expectation(acrValues: wanted)) == rule)
+  }
+
+  @Test("an ID token tells how the provider authenticated the person")
+  func authentication() throws {
+    let payload = claims(
+      nonce: "n-1", ["acr": "gold", "amr": ["pwd", "o\u{7}tp", 1], "azp": "usher"]
+    ).encoded()
+    let signIn = try IDTokenClaims.check(payload: payload, expectation()).get().signIn
+    #expect(signIn.authenticationClass == "gold" && signIn.authorizedParty == "usher")
+    #expect(signIn.authenticationMethods == ["pwd", "otp"])
+    #expect(signIn.nonce == Sealed(Secret("n-1")))
+  }
+
+  @Test(
     "an unreadable ID token of a refresh is not reported as a flaw",
     arguments: ["", "a.b", "e30.W10.s"])
   func unreadableRefreshed(token: String) {
@@ -57,7 +104,7 @@ struct IDTokenClaimsTests {
     #expect(read.person.profile == ["name": "Ada"])
     #expect(read.issuedAt == now)
     #expect(read.expiresAt == now + .seconds(300))
-    #expect(read.authTime == now - .seconds(10))
+    #expect(read.signIn.authenticatedAt == now - .seconds(10))
   }
 
   @Test(

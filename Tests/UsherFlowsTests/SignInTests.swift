@@ -43,7 +43,34 @@ struct SignInTests {
     #expect(grant?.label == "Ada L.")
     #expect(grant?.profile == ["name": "Ada L.", "email": "a@b.c"])
     #expect(grant?.keepAlive == false)
-    #expect(grant?.tokens == tokens())
+    #expect(grant?.tokens == copy(tokens()) { $0.idToken = nil })
+    #expect(
+      grant?.idToken == IDToken(token: Sealed(idToken), expiresAt: now + .seconds(300)))
+    #expect(grant?.signIn?.nonce == Sealed(Secret(nonce)))
+  }
+
+  @Test("acr_values and max_age of the configuration are checked like those of the caller")
+  func configuredAuthentication() throws {
+    for (extra, changes, isAccepted) in [
+      (["acr_values": "silver gold"], ["acr": "gold"], true),
+      (["acr_values": "silver gold"], ["acr": "bronze"], false), (["acr_values": " "], [:], true),
+      (["max_age": "60"], ["auth_time": 1_799_999_990], true),
+      (["max_age": "60"], ["auth_time": 1_799_999_000], false), (["max_age": "60"], [:], false),
+    ] as [([String: String], [String: JSONValue?], Bool)] {
+      var driven = try DrivenAuthorize(settings: { $0.extraAuthorize = extra })
+      driven.toBrowser(metadata { $0.userinfoEndpoint = nil })
+      let nonce = driven.query["nonce"] ?? ""
+      driven.receive(.redirected(AuthorizationResponse(code: Secret("code-secret"))))
+      driven.receive(.called(try #require(driven.calls.first), .reply(tokenReply())))
+      driven.receive(genuine(nonce, changes))
+      #expect((driven.completion != nil) == isAccepted, "\(extra) \(changes)")
+      #expect((driven.failure?.reason == .providerProtocolError) != isAccepted)
+    }
+    var params = OIDCAuthorize.Params()
+    params.acrValues = "gold"
+    var (driven, nonce) = try driven(params)
+    driven.receive(genuine(nonce, ["acr": "bronze"]))
+    #expect(driven.failure?.message.contains("acr") == true)
   }
 
   @Test("OIDC authorize completes without a userinfo call if the metadata has no userinfo endpoint")

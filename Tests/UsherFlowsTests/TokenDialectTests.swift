@@ -161,10 +161,10 @@ struct TokenDialectTests {
   func flaw() throws {
     let other = signed(["alg": "RS256"], claims(nonce: nil, ["sub": "u-2"]))
     let tokens = try #require(try read(["id_token": .string(other.revealed())]))
-    #expect(try dialect(provider()).flaw(in: tokens, of: "u-1") != nil)
-    #expect(try dialect(provider()).flaw(in: tokens, of: "u-2") == nil)
+    #expect(try dialect(provider()).flaw(in: tokens, of: "u-1", signIn: nil) != nil)
+    #expect(try dialect(provider()).flaw(in: tokens, of: "u-2", signIn: nil) == nil)
     let none = try #require(try read(["id_token": .some(nil)]))
-    #expect(try dialect(provider()).flaw(in: none, of: "u-1") == nil)
+    #expect(try dialect(provider()).flaw(in: none, of: "u-1", signIn: nil) == nil)
   }
 
   // MARK: Revocation

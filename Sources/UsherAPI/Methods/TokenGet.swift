@@ -8,12 +8,21 @@ public struct TokenGet: Method, Equatable {
   public static let traits = MethodTraits(
     access: .app, repetition: .unlessTrue("forceRefresh"), audit: .everythingAggregated,
     isConfirmable: true, handsOutSecret: true, readsSharedAccounts: true)
-  public static let subject = Subject<Self>.token({ ($0.account, $0.provider) }, scope: \.scope)
-  public static let summary = "Returns a valid access token, and refreshes it if needed."
+  public static let subject = Subject<Self>.token(
+    { ($0.account, $0.provider) },
+    scope: { $0.field == .idToken ? "openid" : $0.scope },
+    kind: { $0.field == .idToken ? Field.idToken.rawValue : nil })
+  public static let summary =
+    "Returns a valid access token or ID token, and refreshes it if needed."
   public static let discussion = """
     Concurrent calls for the same token share one refresh. Without an account the call fails with \
     `interaction_required`, with a dead grant with `reauthentication_required`, and with a scope \
     beyond the grant with `consent_required`; each names in `next` the flow that resolves it.
+
+    The ID token is a right of its own: a client rule allows it only by the kind `idToken`, as in \
+    `token.get work/idToken`. Before it is returned, its signature and claims have been verified. \
+    If the provider does not renew ID tokens with a refresh and the last one has expired, the call \
+    fails with `reauthentication_required`.
     """
 
   /// The account whose token is returned; absent if ``provider`` identifies it.
@@ -21,9 +30,11 @@ public struct TokenGet: Method, Equatable {
   /// The provider, as an alternative to ``account`` if the caller has only one account there. With
   /// several accounts the call fails with `invalid_params` and field `account`.
   public var provider: ProviderName?
+  /// The token to return: the access token by default, or the ID token.
+  public var field: Field?
   /// The scope of the token; default: the whole granted scope. A part of it gives `invalid_params`
   /// with field `scope`, unless the provider has `narrow_refresh` in its configuration: the request
-  /// could narrow the grant for all programs.
+  /// could narrow the grant for all programs. Not with the ID token.
   public var scope: String?
   /// The audience of the token. No provider type offers a choice yet: a value gives
   /// `invalid_params` with field `audience`.
@@ -38,12 +49,22 @@ public struct TokenGet: Method, Equatable {
   /// `limits.force_refresh_seconds` for each account.
   public var forceRefresh: Bool?
 
+  /// The token that a call returns.
+  public enum Field: String, Codable, Sendable, Equatable, CaseIterable {
+    /// The access token, for calls to the provider's API.
+    case accessToken
+    /// The ID token (OIDC Core §2), which tells another service who the user is.
+    case idToken
+  }
+
   public init(
-    account: AccountID? = nil, provider: ProviderName? = nil, scope: String? = nil,
-    audience: String? = nil, minValidSeconds: Int? = nil, forceRefresh: Bool? = nil
+    account: AccountID? = nil, provider: ProviderName? = nil, field: Field? = nil,
+    scope: String? = nil, audience: String? = nil, minValidSeconds: Int? = nil,
+    forceRefresh: Bool? = nil
   ) {
     self.account = account
     self.provider = provider
+    self.field = field
     self.scope = scope
     self.audience = audience
     self.minValidSeconds = minValidSeconds
@@ -51,9 +72,12 @@ public struct TokenGet: Method, Equatable {
   }
 
   public struct Reply: Codable, Sendable, Equatable, SchemaDocumented {
-    /// The access token. It is a secret.
-    public var accessToken: WireSecret
-    /// The type of the token, such as `Bearer` (RFC 6749 §7.1).
+    /// The access token. It is a secret. Absent if the ID token was requested.
+    public var accessToken: WireSecret?
+    /// The ID token. It is a secret. Present only if it was requested.
+    public var idToken: WireSecret?
+    /// The type of the token, such as `Bearer` (RFC 6749 §7.1). `N_A` for an ID token (RFC 8693
+    /// §2.2.1).
     public var tokenType: String
     /// The expiry of the token; null if the provider did not report it.
     @Nullable public var expiresAt: Timestamp?
@@ -61,16 +85,20 @@ public struct TokenGet: Method, Equatable {
     public var scope: String
     /// The account that the token belongs to.
     public var account: AccountID
+    /// The provider's issuer identifier (OIDC Core §2); absent if the provider has none.
+    public var issuer: String?
 
     public init(
-      accessToken: WireSecret, tokenType: String, expiresAt: Timestamp? = nil, scope: String,
-      account: AccountID
+      accessToken: WireSecret? = nil, idToken: WireSecret? = nil, tokenType: String,
+      expiresAt: Timestamp? = nil, scope: String, account: AccountID, issuer: String? = nil
     ) {
       self.accessToken = accessToken
+      self.idToken = idToken
       self.tokenType = tokenType
       self.expiresAt = expiresAt
       self.scope = scope
       self.account = account
+      self.issuer = issuer
     }
   }
 
@@ -78,6 +106,6 @@ public struct TokenGet: Method, Equatable {
     ["provider": "work", "minValidSeconds": 120],
     returns: [
       "accessToken": "eyJhbGciOi…", "tokenType": "Bearer", "expiresAt": .exampleTime,
-      "scope": "openid email", "account": "acc_1",
+      "scope": "openid email", "account": "acc_1", "issuer": "https://id.example.com",
     ])
 }

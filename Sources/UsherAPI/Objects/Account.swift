@@ -25,15 +25,34 @@ public struct Account: Codable, Sendable, Equatable {
   /// The provider's claims about the person, as far as the client may see them; absent if it may
   /// see none.
   public var profile: [String: JSONValue]?
+  /// How the provider authenticated the user at the last sign-in; absent if it did not say so.
+  public var authentication: Authentication?
   /// The tokens of the account, without their values.
   public var tokens: [TokenSummary]
+
+  /// How a provider authenticated the user, according to the ID token of the sign-in (OIDC Core §2).
+  public struct Authentication: Codable, Sendable, Equatable, SchemaDocumented {
+    /// The class of the authentication, `acr`; absent if the provider did not name it.
+    public var acr: String?
+    /// The methods of the authentication, `amr`, such as `pwd` and `otp` (RFC 8176); absent if the
+    /// provider did not name them.
+    public var amr: [String]?
+    /// The time of the authentication, `auth_time`; absent if the provider did not name it.
+    public var authTime: Timestamp?
+
+    public init(acr: String? = nil, amr: [String]? = nil, authTime: Timestamp? = nil) {
+      self.acr = acr
+      self.amr = amr
+      self.authTime = authTime
+    }
+  }
 
   /// Creates an account. Integers beyond ±2^53 in `attributes` and `profile` become strings,
   /// because many JSON readers store numbers as doubles.
   public init(
     id: AccountID, provider: ProviderName, subject: String, label: String, owner: UInt32?,
     client: String?, createdAt: Timestamp, keepAlive: Bool, attributes: [String: JSONValue],
-    profile: [String: JSONValue]?, tokens: [TokenSummary]
+    profile: [String: JSONValue]?, authentication: Authentication? = nil, tokens: [TokenSummary]
   ) {
     self.id = id
     self.provider = provider
@@ -45,12 +64,15 @@ public struct Account: Codable, Sendable, Equatable {
     self.keepAlive = keepAlive
     self.attributes = attributes.mapValues(\.wireForm)
     self.profile = profile?.mapValues(\.wireForm)
+    self.authentication = authentication
     self.tokens = tokens
   }
 }
 
 /// The metadata of one token of an account. The token itself is not part of it.
 public struct TokenSummary: Codable, Sendable, Equatable {
+  /// Which token it is, as the `field` of `token.get`.
+  public var field: TokenGet.Field
   /// The audience of the token; absent if it has none.
   public var audience: String?
   /// The scope of the token, as words with spaces between them; empty if it has none.
@@ -70,7 +92,11 @@ public struct TokenSummary: Codable, Sendable, Equatable {
     case dead
   }
 
-  public init(audience: String?, scope: String, expiresAt: Timestamp?, status: Status) {
+  public init(
+    field: TokenGet.Field = .accessToken, audience: String?, scope: String,
+    expiresAt: Timestamp?, status: Status
+  ) {
+    self.field = field
     self.audience = audience
     self.scope = scope
     self.expiresAt = expiresAt

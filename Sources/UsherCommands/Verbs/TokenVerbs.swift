@@ -9,7 +9,7 @@ struct TokenVerbs: AsyncParsableCommand {
 
 struct TokenGetVerb: Verb {
   static let configuration = CommandConfiguration(
-    commandName: "get", abstract: "Print a valid access token, and nothing else.",
+    commandName: "get", abstract: "Print a valid access token or ID token, and nothing else.",
     discussion: """
       For use in scripts:
         curl -H "Authorization: Bearer $(usherctl token get work)" https://api.example.com/
@@ -17,6 +17,9 @@ struct TokenGetVerb: Verb {
 
   @OptionGroup var options: GlobalOptions
   @OptionGroup var which: AccountChoice
+
+  @Flag(help: "Print the ID token, which tells another service who you are.")
+  var idToken = false
 
   @Option(help: "The scopes of the token. Default: all that were granted.")
   var scope: String?
@@ -33,10 +36,13 @@ struct TokenGetVerb: Verb {
 
   func run(at context: CommandContext) async throws {
     let method = TokenGet(
-      account: which.account, provider: which.provider, scope: scope, audience: audience,
+      account: which.account, provider: which.provider, field: idToken ? .idToken : nil,
+      scope: scope, audience: audience,
       minValidSeconds: minValid, forceRefresh: forceRefresh ? true : nil)
     try await context.show(method) { reply in
-      let token = reply.accessToken.secret
+      guard let token = (idToken ? reply.idToken : reply.accessToken)?.secret else {
+        throw CommandFailure("usherd's answer has no token; is it of another version?")
+      }
       // RFC 6750 § 2.1 and RFC 6749 § A.12: visible ASCII only.
       guard token.revealed().utf8.allSatisfy({ (0x20...0x7E).contains($0) }) else {
         throw CommandFailure("the provider's token has characters that a token cannot have")
@@ -77,10 +83,11 @@ struct TokenListVerb: Verb {
   func run(at context: CommandContext) async throws {
     try await context.show(TokenList(account: account, provider: provider)) { reply in
       context.console.table(
-        ["ACCOUNT", "PROVIDER", "STATUS", "EXPIRES", "AUDIENCE", "SCOPE"],
+        ["ACCOUNT", "PROVIDER", "TOKEN", "STATUS", "EXPIRES", "AUDIENCE", "SCOPE"],
         reply.tokens.map { entry in
           [
-            "\(entry.account)", "\(entry.provider)", entry.token.status.rawValue,
+            "\(entry.account)", "\(entry.provider)",
+            entry.token.field == .idToken ? "id" : "access", entry.token.status.rawValue,
             entry.token.expiresAt.map { "\($0)" } ?? "", entry.token.audience ?? "",
             entry.token.scope,
           ]

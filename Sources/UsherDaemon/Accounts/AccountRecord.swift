@@ -32,16 +32,23 @@ struct AccountRecord: Sendable {
     details.grant.death == nil ? tokens[key] : nil
   }
 
+  /// The source of the account's ID tokens; nil if the provider issues none.
+  var issuer: String? { details.place?.issuer }
+
   var mainToken: Secret? { tokens[mainKey]?.set.accessToken.unsealed() }
 }
 
-/// Identifies one of an account's access tokens.
+/// Identifies one of an account's tokens.
 struct TokenKey: Hashable, Sendable {
   var audience: String
   var scope: String
 }
 
 extension TokenKey {
+  /// The key of the ID token. In place of an audience it has the name of the token type (RFC 8693
+  /// §3), which is no audience of an access token.
+  static let idToken = TokenKey(audience: "urn:ietf:params:oauth:token-type:id_token", scope: "")
+
   /// Creates the key for a token with a part of the granted scope, whatever the order of its words.
   init(partOfScope scope: String) {
     let words = scope.scopeWords.sorted { $0.lexicographicallyPrecedes($1) }
@@ -68,6 +75,9 @@ struct AccountDetails: Codable, Sendable, Equatable {
   /// The source of the tokens, and the only place to which they may be sent; nil in rows that older
   /// versions wrote and whose provider is not configured.
   var place: TokenPlace?
+  /// The claims of the last sign-in's ID token; nil without one, and in rows that older versions
+  /// wrote.
+  var signIn: SignInClaims?
   var grant: Grant
 
   /// The TOTP secret (RFC 6238) of an account, and a record of the codes that clients received.
@@ -92,6 +102,9 @@ struct AccountDetails: Codable, Sendable, Equatable {
     /// The scope of the last refresh if it was less than granted, so that only a new sign-in
     /// restores the rest; nil otherwise.
     var narrowedTo: String?
+    /// Whether the last refresh returned no ID token that can be handed out; nil in rows that older
+    /// versions wrote.
+    var lacksNewIDToken: Bool?
 
     /// Whether the provider may be asked for a new access token.
     ///
@@ -129,12 +142,14 @@ extension AccountDetails {
     broughtBy = try members.decodeIfPresent(String.self, forKey: .broughtBy)
     authenticator = try members.decodeIfPresent(Authenticator.self, forKey: .authenticator)
     place = try members.decodeIfPresent(TokenPlace.self, forKey: .place)
+    signIn = try members.decodeIfPresent(SignInClaims.self, forKey: .signIn)
     grant = try members.decode(Grant.self, forKey: .grant)
   }
 }
 
-/// An access token in memory, with the encoded reply of `token.get`.
+/// An access token or ID token in memory, with the encoded reply of `token.get`.
 struct HeldToken: Sendable {
+  /// The access token, or the ID token in its place.
   let set: TokenSet
   let issuedAt: Timestamp
   /// The issue time by the boot-time clock, which a change of the wall clock does not affect; nil
@@ -142,16 +157,27 @@ struct HeldToken: Sendable {
   let issuedAtBootTime: BootTime?
   /// The encoded result of `token.get`, made when the token changes and not on each call.
   let reply: [UInt8]
+  /// Whether the signature of an ID token must be verified before it is handed out.
+  private(set) var isUnverified: Bool
 
-  init(_ stored: StoredToken, account: AccountID) throws(UsherError) {
+  /// - Parameter issuer: The issuer that the reply names.
+  init(
+    _ stored: StoredToken, as key: TokenKey, account: AccountID, issuer: String?
+  ) throws(UsherError) {
     set = stored.set
     issuedAt = stored.issuedAt
     issuedAtBootTime = stored.issuedAtBootTime
+    isUnverified = stored.isUnverified ?? false
+    let token = WireSecret(set.accessToken.unsealed())
+    let isIDToken = key == .idToken
     reply = try ReplyEncoder.encode(
       TokenGet.Reply(
-        accessToken: WireSecret(set.accessToken.unsealed()), tokenType: set.tokenType,
-        expiresAt: set.expiresAt, scope: set.scope, account: account))
+        accessToken: isIDToken ? nil : token, idToken: isIDToken ? token : nil,
+        tokenType: set.tokenType, expiresAt: set.expiresAt, scope: set.scope, account: account,
+        issuer: issuer))
   }
+
+  var verified: HeldToken { copy(self) { $0.isUnverified = false } }
 
   func isValid(for seconds: Int, at now: Timestamp, _ bootTime: BootTime? = nil) -> Bool {
     validUntil(for: seconds, at: now, bootTime) != nil
@@ -196,6 +222,18 @@ struct StoredToken: Codable, Sendable {
   var set: TokenSet
   var issuedAt: Timestamp
   var issuedAtBootTime: BootTime?
+  /// Whether this is an ID token whose signature has not been verified; nil means false.
+  var isUnverified: Bool?
+}
+
+extension StoredToken {
+  init(_ idToken: IDToken, isUnverified: Bool, at now: Timestamp, _ bootTime: BootTime?) {
+    set = TokenSet(
+      accessToken: idToken.token, tokenType: "N_A", expiresAt: idToken.expiresAt, scope: "")
+    issuedAt = now
+    issuedAtBootTime = bootTime
+    self.isUnverified = isUnverified ? true : nil
+  }
 }
 
 extension AccountRecord {
@@ -209,7 +247,7 @@ extension AccountRecord {
       owner: owner.client == nil ? owner.uid : nil,
       client: owner.client, createdAt: details.createdAt, keepAlive: details.keepAlive,
       attributes: details.attributes, profile: profile(for: caller, fields: fields, at: now),
-      tokens: summaries(at: now))
+      authentication: details.signIn?.authentication, tokens: summaries(at: now))
   }
 
   /// Returns the tokens' metadata; empty if only the daemon uses the tokens.
@@ -217,8 +255,10 @@ extension AccountRecord {
     if details.tokensAreInternal { return [] }
     let sorted = tokens.sorted { ($0.key.audience, $0.key.scope) < ($1.key.audience, $1.key.scope) }
     return sorted.map { key, token in
-      TokenSummary(
-        audience: key.audience.isEmpty ? nil : key.audience, scope: token.set.scope,
+      let isIDToken = key == .idToken
+      return TokenSummary(
+        field: isIDToken ? .idToken : .accessToken,
+        audience: key.audience.isEmpty || isIDToken ? nil : key.audience, scope: token.set.scope,
         expiresAt: token.set.expiresAt, status: status(of: token, at: now))
     }
   }
@@ -244,8 +284,8 @@ extension AccountRecord {
     tokens = [:]
     for token in rows {
       let stored = try token.payload.decoded(as: StoredToken.self)
-      tokens[TokenKey(audience: token.audience, scope: token.scope)] = try HeldToken(
-        stored, account: row.id)
+      let key = TokenKey(audience: token.audience, scope: token.scope)
+      tokens[key] = try HeldToken(stored, as: key, account: row.id, issuer: issuer)
     }
   }
 
@@ -265,6 +305,16 @@ extension AccountRecord {
       status: "held",
       payload: try SealedPayload(
         encoding: StoredToken(
-          set: token.set, issuedAt: token.issuedAt, issuedAtBootTime: token.issuedAtBootTime)))
+          set: token.set, issuedAt: token.issuedAt, issuedAtBootTime: token.issuedAtBootTime,
+          isUnverified: token.isUnverified ? true : nil)))
+  }
+}
+
+extension SignInClaims {
+  /// The claims as clients see them; nil if the provider told nothing about the authentication.
+  var authentication: Account.Authentication? {
+    let authentication = Account.Authentication(
+      acr: authenticationClass, amr: authenticationMethods, authTime: authenticatedAt)
+    return authentication == Account.Authentication() ? nil : authentication
   }
 }

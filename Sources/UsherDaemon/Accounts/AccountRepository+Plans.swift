@@ -37,15 +37,23 @@ extension AccountRepository {
       main.refreshToken = nil
       main.refreshExpiresAt = nil
       main.attributes = nil
-      tokens[TokenKey(audience: "", scope: main.scope)] = try HeldToken(
+      main.idToken = nil
+      let key = TokenKey(audience: "", scope: main.scope)
+      tokens[key] = try HeldToken(
         StoredToken(set: main, issuedAt: now, issuedAtBootTime: dependencies.clock.bootTime()),
-        account: id)
+        as: key, account: id, issuer: place?.issuer)
+    }
+    if let idToken = grant.idToken {
+      tokens[.idToken] = try HeldToken(
+        StoredToken(idToken, isUnverified: false, at: now, dependencies.clock.bootTime()),
+        as: .idToken, account: id, issuer: place?.issuer)
     }
     var record = AccountRecord(
       id: id, owner: owner, provider: provider, subject: grant.subject,
       details: details(grant, over: existing?.details, client: client, at: now),
       consents: existing?.consents ?? AccountConsents(), tokens: tokens)
     record.details.place = keptRecord?.details.place ?? place
+    record.details.signIn = grant.signIn ?? keptRecord?.details.signIn
     let granted = record.consents.add(
       grant.consents, of: client, grantedBy: uid ?? owner.uid, at: now)
     record.minimise(at: now)
@@ -115,7 +123,9 @@ extension AccountRepository {
       return nil
     }
     var changes = [Change.putAccount(try record.row())]
-    if let token = record.tokens[key] { changes.append(.putToken(try record.row(key, token))) }
+    for key in [key, .idToken] {
+      if let token = record.tokens[key] { changes.append(.putToken(try record.row(key, token))) }
+    }
     return changes
   }
 
@@ -139,6 +149,7 @@ extension AccountRepository {
     access.refreshToken = nil
     access.refreshExpiresAt = nil
     access.attributes = nil
+    access.idToken = nil
     for (name, value) in tokens.attributes ?? [:] {
       record.details.attributes[name] = .string(value)
     }
@@ -159,9 +170,11 @@ extension AccountRepository {
       if !isFullScope { key = TokenKey(partOfScope: tokens.scope) }
     }
     let token = try HeldToken(
-      StoredToken(set: access, issuedAt: now, issuedAtBootTime: bootTime), account: id)
+      StoredToken(set: access, issuedAt: now, issuedAtBootTime: bootTime), as: key, account: id,
+      issuer: record.issuer)
     record.tokens[key] = token
-    var changes = [try putRow(&record), .putToken(try record.row(key, token))]
+    let idToken = try update(&record, with: tokens.idToken?.unsealed(), at: now, bootTime)
+    var changes = [try putRow(&record), .putToken(try record.row(key, token))] + idToken
     // Expired tokens with other scopes are deleted, so that they do not accumulate.
     for (old, token) in record.tokens
     where old != key && old != record.mainKey && !token.isAlive(at: now) {
@@ -169,6 +182,48 @@ extension AccountRepository {
       changes.append(.deleteToken(id, audience: old.audience, scope: old.scope))
     }
     return Update(record: record, changes: changes, before: before)
+  }
+
+  /// Plans the ID token of a refresh. Its signature is verified when it is handed out, so that the
+  /// refreshed tokens are stored at once. Without a new ID token the present one stays.
+  private func update(
+    _ record: inout AccountRecord, with token: Secret?, at now: Timestamp, _ bootTime: BootTime?
+  ) throws(UsherError) -> [Change] {
+    guard record.issuer != nil else { return [] }
+    let idToken = token.flatMap { IDToken(unverified: $0) }
+    record.details.grant.lacksNewIDToken = idToken == nil
+    guard let idToken else { return [] }
+    let held = try HeldToken(
+      StoredToken(idToken, isUnverified: true, at: now, bootTime), as: .idToken,
+      account: record.id, issuer: record.issuer)
+    record.tokens[.idToken] = held
+    return [.putToken(try record.row(.idToken, held))]
+  }
+
+  /// Plans the verdict on the signature of an ID token.
+  ///
+  /// - Returns: Nil if the account was forgotten, or has another ID token by now.
+  func update(
+    _ id: AccountID, idToken: Sealed<Secret>, isGenuine: Bool
+  ) throws(UsherError) -> Update? {
+    guard let before = try find(id), let held = before.tokens[.idToken],
+      held.set.accessToken == idToken
+    else { return nil }
+    var record = before
+    guard isGenuine else {
+      record.tokens[.idToken] = nil
+      record.details.grant.lacksNewIDToken = true
+      let key = TokenKey.idToken
+      return Update(
+        record: record,
+        changes: [
+          try putRow(&record), .deleteToken(id, audience: key.audience, scope: key.scope),
+        ], before: before)
+    }
+    let verified = held.verified
+    record.tokens[.idToken] = verified
+    return Update(
+      record: record, changes: [.putToken(try record.row(.idToken, verified))], before: before)
   }
 
   /// Plans the storage of a rotated refresh token that came without a usable access token. The

@@ -85,10 +85,11 @@ extension Services {
       resolve(about(call), in: &target) { id, provider throws(UsherError) in
         try totp.account(id, provider, for: caller, M.name)
       }
-    case .token(let about, let scope):
+    case .token(let about, let scope, let kind):
       resolve(about(call), in: &target) { id, provider throws(UsherError) in
         try repository.account(id, provider, for: caller, M.name)
       }
+      target.request.kind = kind(call)
       // Without a requested scope, the token has all that were granted.
       target.request.scopes = target.account.map {
         PolicyRequest.scopes(scope(call) ?? $0.details.grant.scope)
@@ -142,7 +143,7 @@ extension Services {
     _ call: M, _ record: AccountRecord?, _ caller: Caller
   ) -> AuthorizedCall.Disclosure? {
     switch M.subject {
-    case .token(_, let scope): return .token(scope: scope(call) ?? record?.details.grant.scope)
+    case .token(_, let scope, _): return .token(scope: scope(call) ?? record?.details.grant.scope)
     case .account where M.traits.showsProfiles:
       return record.map { record in
         .profiles { [accounts] in accounts.shown(of: record, to: caller) }

@@ -105,6 +105,13 @@ extension Refresher {
     return signInRequired(record, message, errorCode)
   }
 
+  func idTokenNotRenewed(_ record: AccountRecord) -> UsherError {
+    signInRequired(
+      record,
+      "provider \(record.provider) returned no ID token with the last refresh: sign in to get one",
+      nil)
+  }
+
   private func signInRequired(
     _ record: AccountRecord, _ message: String, _ errorCode: ProviderErrorCode?
   ) -> UsherError {

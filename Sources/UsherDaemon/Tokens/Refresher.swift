@@ -15,7 +15,7 @@ actor Refresher: ProviderObserver {
   private typealias Outcome = Result<[UInt8], UsherError>
 
   let repository: AccountRepository
-  private let source: TokenSource
+  let source: TokenSource
   let queue: RevocationQueue
 
   /// A refresh in progress.
@@ -109,6 +109,23 @@ actor Refresher: ProviderObserver {
         || record.tokens[key]?.set.accessToken.unsealed() == refused
     else { return }
     begin(record, key, validFor: 0)
+    if let outcome = await running[account]?.task.value { _ = try outcome.get() }
+  }
+
+  /// Refreshes the account's main tokens, or waits for the refresh of them that is running.
+  func renew(_ account: AccountID) async throws(UsherError) {
+    while let current = running[account] {
+      let outcome = await current.task.value
+      guard current.key != repository.record(account)?.mainKey else {
+        _ = try outcome.get()
+        return
+      }
+    }
+    guard let record = try repository.find(account) else {
+      throw AccountRepository.notFound(account)
+    }
+    if let error = scopeProblem(record, record.mainKey, isForced: false) { throw error }
+    begin(record, record.mainKey, validFor: 0)
     if let outcome = await running[account]?.task.value { _ = try outcome.get() }
   }
 

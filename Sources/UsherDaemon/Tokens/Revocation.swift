@@ -164,7 +164,10 @@ extension AccountRecord {
       Revocation.Token(
         kind: .refreshToken, secret: $0, scope: grant.scope, expiresAt: grant.refreshExpiresAt)
     }
-    let parts = tokens.filter { $0.key != mainKey }.sorted { $0.key.scope < $1.key.scope }
+    // An ID token is not revoked: it only says who the user is, until it expires.
+    let parts = tokens.filter { $0.key != mainKey && $0.key != .idToken }.sorted {
+      $0.key.scope < $1.key.scope
+    }
     for token in parts.map(\.value) + [tokens[mainKey]].compactMap(\.self) {
       revocable.append(token.set.revocableAccess)
     }

@@ -13,7 +13,8 @@ struct TokenLifecycle: Sendable {
     repository = AccountRepository(dependencies: dependencies, events: events, store: store)
     let source = TokenSource(
       dependencies: dependencies, http: access.http, metadata: access.metadata,
-      health: access.health, installation: store.installationID(of:provider:))
+      verifier: access.verifier, health: access.health,
+      installation: store.installationID(of:provider:))
     revocations = RevocationQueue(
       dependencies: dependencies, store: store, source: source,
       record: processContext.audit.record(_:by:))

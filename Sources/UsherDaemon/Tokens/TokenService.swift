@@ -42,7 +42,7 @@ struct TokenService: Sendable {
     if isChecked { try check(record, key, caller, within: scopes) }
     let isForced = call.forceRefresh ?? false
     let now = dependencies.clock.now()
-    if !isForced, let token = record.usableToken(key),
+    if !isForced, let token = record.usableToken(key), !token.isUnverified,
       let end = token.validUntil(for: seconds, at: now, dependencies.clock.bootTime())
     {
       // A reply that depends on a consent is not cached, because consents expire.
@@ -51,13 +51,23 @@ struct TokenService: Sendable {
         CachedReply(reply: token.reply, validity: now...end, repository: repository))
     }
     return .later { [self] () async throws(UsherError) -> [UInt8] in
-      let reply = try await refresher.token(record.id, key, validFor: seconds, isForced: isForced)
+      let reply = try await fetch(key, of: record.id, validFor: seconds, isForced: isForced)
       if isChecked {
         let current = try repository.account(record.id, for: caller, TokenGet.name)
         try check(current, key, caller, within: scopes)
       }
       return reply
     }
+  }
+
+  /// Returns the encoded reply with a token that is not in memory, or has to be refreshed.
+  private func fetch(
+    _ key: TokenKey, of account: AccountID, validFor seconds: Int, isForced: Bool
+  ) async throws(UsherError) -> [UInt8] {
+    if key == .idToken {
+      return try await refresher.idToken(account, validFor: seconds, isForced: isForced)
+    }
+    return try await refresher.token(account, key, validFor: seconds, isForced: isForced)
   }
 
   /// Checks that the caller may receive the token.
@@ -71,7 +81,8 @@ struct TokenService: Sendable {
       throw UsherError(.permissionDenied, "the tokens of this account are for the daemon only")
     }
     // The token's scope is checked too: the provider may have granted more than requested.
-    let scopes = [key.scope, record.tokens[key]?.set.scope].compactMap(\.self)
+    let scopes =
+      key == .idToken ? ["openid"] : [key.scope, record.tokens[key]?.set.scope].compactMap(\.self)
     if let permitted,
       !scopes.flatMap(PolicyRequest.scopes).allSatisfy({ scope in
         permitted.contains { $0.hasSameBytes(as: scope) }
@@ -114,6 +125,7 @@ struct TokenService: Sendable {
         "provider \(record.provider) issues tokens for one fixed audience: omit audience",
         field: "audience")
     }
+    if call.field == .idToken { return try idTokenKey(for: call, record) }
     guard let scope = call.scope else { return record.mainKey }
     if let variety = dependencies.configStore.current.tokenPlace(of: record.provider)?.variety,
       !ProviderRegistry.definition(of: variety).hasScopes
@@ -133,6 +145,22 @@ struct TokenService: Sendable {
     }
     guard requested != granted else { return record.mainKey }
     return TokenKey(partOfScope: scope)
+  }
+}
+
+extension TokenService {
+  private func idTokenKey(
+    for call: TokenGet, _ record: AccountRecord
+  ) throws(UsherError) -> TokenKey {
+    guard call.scope == nil else {
+      throw UsherError(
+        .invalidParams, "an ID token has no scope of its own: omit scope", field: "scope")
+    }
+    guard record.issuer != nil else {
+      throw UsherError(
+        .invalidParams, "provider \(record.provider) issues no ID tokens", field: "field")
+    }
+    return .idToken
   }
 }
 

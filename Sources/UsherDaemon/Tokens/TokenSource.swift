@@ -35,6 +35,7 @@ struct TokenSource: Sendable {
   let dependencies: Dependencies
   let http: ProviderHTTP
   let metadata: MetadataCache
+  let verifier: IDTokenVerifier
   let health: ProviderHealth
   /// Returns the installation id of an owner at a provider, if the provider expects one; else nil.
   var installation: @Sendable (Owner, ProviderName) -> String? = { _, _ in nil }
@@ -89,9 +90,29 @@ struct TokenSource: Sendable {
       return .unusable(error, rotated: rotated)
     }
     guard case .granted(let tokens, _) = refreshed,
-      let flaw = dialect.flaw(in: tokens, of: record.subject)
+      let flaw = dialect.flaw(in: tokens, of: record.subject, signIn: record.details.signIn)
     else { return refreshed }
     return .flawed(tokens, ProviderErrorCode(name: record.provider, idTokenFlaw: flaw))
+  }
+
+  /// Verifies the signature of an account's ID token.
+  ///
+  /// - Returns: Nil if the token is genuine; otherwise the reason why it must not be handed out, as
+  ///   a sentence.
+  /// - Throws: If the provider's keys cannot be fetched now.
+  func flaw(ofIDToken token: Secret, of record: AccountRecord) async throws(UsherError) -> String? {
+    let provider = try dependencies.configStore.provider(named: record.provider)
+    guard record.isOf(provider) else { throw dependencies.elsewhere(record) }
+    switch await metadata.discovery(of: provider) {
+    case .found(let metadata):
+      switch await verifier.verify(token, metadata: metadata, provider: provider) {
+      case .genuine: return nil
+      case .refused(let message), .keyless(let message): return message
+      case .unreachable(let message, reply: _): throw unreachable(record, message, after: nil)
+      }
+    case .unreachable(let message): throw unreachable(record, message, after: nil)
+    case .unusable(let message): throw UsherError(.providerProtocolError, message)
+    }
   }
 
   /// Returns the dialect for the account's tokens. Fetches the provider's metadata if the dialect

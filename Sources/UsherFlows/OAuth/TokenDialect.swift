@@ -20,7 +20,9 @@ package protocol TokenDialect: Sendable {
 
   /// Returns why refreshed tokens do not belong to the account, as a sentence; nil if they may
   /// belong to it.
-  func flaw(in tokens: TokenSet, of subject: String) -> String?
+  ///
+  /// - Parameter signIn: The claims of the sign-in's ID token; nil if they are not known.
+  func flaw(in tokens: TokenSet, of subject: String, signIn: SignInClaims?) -> String?
 
   /// Returns the call that revokes a token; nil if the provider does not revoke tokens.
   ///
@@ -46,7 +48,9 @@ extension TokenDialect {
     _ reply: HTTPReply, to request: TokenRequest, at now: Timestamp
   ) -> TokenReply { TokenReply(reply, to: request, at: now) }
 
-  package func flaw(in tokens: TokenSet, of subject: String) -> String? { nil }
+  package func flaw(
+    in tokens: TokenSet, of subject: String, signIn: SignInClaims?
+  ) -> String? { nil }
 
   package func revocation(
     _ token: Secret, _ kind: TokenKind, bearer: Secret?

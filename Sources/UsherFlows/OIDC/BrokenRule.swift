@@ -32,7 +32,9 @@ extension IDTokenClaims.Rule {
     case .issuedInFuture, .issuedLongAgo: message + time + found("iat")
     case .notYetValid: message + time + found("nbf")
     case .authTime: message + time + found("auth_time")
-    case .unreadable, .subject, .nonce, .accessTokenHash, .otherSubject: message
+    case .authenticationClass: "\(message): \(found("acr"))"
+    case .otherAuthorizedParty: "\(message): \(found("azp"))"
+    case .unreadable, .subject, .nonce, .accessTokenHash, .otherSubject, .otherNonce: message
     }
   }
 }

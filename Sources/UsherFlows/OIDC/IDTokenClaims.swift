@@ -7,7 +7,7 @@ package struct IDTokenClaims: Sendable, Equatable {
   package var person: PersonClaims
   package var issuedAt: Timestamp
   package var expiresAt: Timestamp
-  package var authTime: Timestamp?
+  package var signIn = SignInClaims()
 
   /// The values that the claims are checked against.
   package struct Expectation: Sendable, Equatable {
@@ -24,6 +24,8 @@ package struct IDTokenClaims: Sendable, Equatable {
     package var algorithm: SigningAlgorithm
     /// The `max_age` that the daemon requested, in seconds.
     package var maxAge: Int?
+    /// The `acr_values` that the daemon requested; nil if it requested none.
+    package var acrValues: [String]?
   }
 
   /// A rule that an ID token can break; the raw value continues a sentence.
@@ -42,6 +44,9 @@ package struct IDTokenClaims: Sendable, Equatable {
     case accessTokenHash = "at_hash is not that of the access token"
     case otherSubject = "sub is not the person who signed in"
     case authTime = "auth_time is missing or longer ago than was asked for"
+    case authenticationClass = "acr is missing or none that was asked for"
+    case otherAuthorizedParty = "azp is not that of the sign-in"
+    case otherNonce = "nonce is not that of the sign-in"
 
     /// The broken rule as a user-facing sentence.
     package var message: String { "the ID token is refused: \(rawValue)" }
@@ -60,7 +65,8 @@ extension IDTokenClaims {
       guard let person = PersonClaims(claims) else { throw .subject }
       var result = try checkTimes(claims, person, expected)
       try checkBindings(claims, expected)
-      result.authTime = try checkAuthTime(claims, expected)
+      result.signIn = SignInClaims(claims)
+      try checkAuthentication(result.signIn, expected)
       return .success(result)
     } catch {
       return .failure(error)
@@ -70,17 +76,26 @@ extension IDTokenClaims {
   /// Returns the rule that the ID token of a refresh breaks; nil if it breaks none (OIDC Core
   /// §12.2).
   ///
-  /// The token must have the same issuer, client and subject as the ID token of the sign-in. Its
-  /// signature is not checked: it came directly from the token endpoint (§3.1.3.7 item 6) and is
-  /// used for nothing else. A token that cannot be parsed is not an error.
+  /// The token must have the same issuer, client and subject as the ID token of the sign-in, the
+  /// same `azp`, and no other `nonce`. Its signature is not checked: it came directly from the token
+  /// endpoint (§3.1.3.7 item 6), and the daemon verifies it before it hands the token out. A token
+  /// that cannot be parsed is not an error.
+  ///
+  /// - Parameter signIn: The claims of the sign-in's ID token; nil if they are not known.
   package static func flaw(
-    refreshed token: Secret, issuer: String, clientID: String, subject: String
+    refreshed token: Secret, issuer: String, clientID: String, subject: String,
+    signIn: SignInClaims? = nil
   ) -> Rule? {
     guard let claims = JSONWebToken.claims(of: token) else { return nil }
     guard claims.has("iss", issuer) else { return .issuer }
     let audience = claims["aud"]?.arrayValue ?? [claims["aud"] ?? .null]
     guard audience.contains(where: { $0.isText(clientID) }) else { return .audience }
-    return claims.has("sub", subject) ? nil : .otherSubject
+    guard claims.has("sub", subject) else { return .otherSubject }
+    guard let signIn else { return nil }
+    let now = SignInClaims(claims)
+    guard now.authorizedParty == signIn.authorizedParty else { return .otherAuthorizedParty }
+    guard now.nonce == nil || now.nonce == signIn.nonce else { return .otherNonce }
+    return nil
   }
 
   /// Checks the audience (OIDC Core §3.1.3.7 items 3 to 5). A token that is also for other clients
@@ -132,17 +147,46 @@ extension IDTokenClaims {
     }
   }
 
-  /// Checks the time of the authentication against `max_age` (OIDC Core §3.1.3.7 item 13).
-  private static func checkAuthTime(
-    _ claims: [String: JSONValue], _ expected: Expectation
-  ) throws(Rule) -> Timestamp? {
-    let time = claims["auth_time"]?.numericDate
-    if let maxAge = expected.maxAge {
-      guard let time, expected.now - time <= .seconds(maxAge) + expected.skew else {
-        throw .authTime
+  /// Checks the class of the authentication against `acr_values`, and its time against `max_age`
+  /// (OIDC Core §3.1.3.7 items 12 and 13).
+  private static func checkAuthentication(
+    _ signIn: SignInClaims, _ expected: Expectation
+  ) throws(Rule) {
+    if let wanted = expected.acrValues {
+      let isWanted = signIn.authenticationClass.map { name in
+        wanted.contains { $0.hasSameBytes(as: name) }
       }
+      guard isWanted == true else { throw .authenticationClass }
     }
-    return time
+    if let maxAge = expected.maxAge {
+      guard let time = signIn.authenticatedAt,
+        expected.now - time <= .seconds(maxAge) + expected.skew
+      else { throw .authTime }
+    }
+  }
+}
+
+extension SignInClaims {
+  /// Reads the claims. Texts for people are cleaned and cut, because a provider may send anything.
+  fileprivate init(_ claims: [String: JSONValue]) {
+    authenticationClass = ProviderText.shown(claims["acr"]?.stringValue)
+    authenticationMethods = claims["amr"]?.arrayValue.map { values in
+      values.prefix(20).compactMap { ProviderText.shown($0.stringValue) }
+    }
+    authenticatedAt = claims["auth_time"]?.numericDate
+    authorizedParty = claims["azp"].map { $0.stringValue ?? "" }
+    nonce = claims["nonce"]?.stringValue.map { Sealed(Secret($0)) }
+  }
+}
+
+extension IDToken {
+  /// Creates the token with the expiry that it names. Nothing is verified.
+  ///
+  /// - Returns: Nil if the text is not a JWT with `exp`.
+  package init?(unverified token: Secret) {
+    guard let claims = JSONWebToken.claims(of: token), let end = claims["exp"]?.numericDate
+    else { return nil }
+    self.init(token: Sealed(token), expiresAt: end)
   }
 }
 

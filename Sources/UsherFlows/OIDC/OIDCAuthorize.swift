@@ -202,11 +202,25 @@ extension OIDCAuthorize {
     let (signIn, answer) = OIDCSignIn.begin(
       tokens, attempt.metadata,
       .init(
-        nonce: attempt.nonce, maxAge: request.maxAge, account: request.account,
+        nonce: attempt.nonce, maxAge: maxAge, acrValues: acrValues, account: request.account,
         keepAlive: request.keepAlive))
     state = .signingIn(signIn)
     problem = nil
     return answer
+  }
+}
+
+extension OIDCAuthorize {
+  /// The `max_age` of the authorization request, of the caller or of the configuration.
+  private var maxAge: Int? {
+    request.maxAge ?? provider.settings.extraAuthorize["max_age"].flatMap { Int($0) }
+  }
+
+  /// The `acr_values` of the authorization request, of the caller or of the configuration.
+  private var acrValues: [String]? {
+    let text = request.hints["acr_values"] ?? provider.settings.extraAuthorize["acr_values"]
+    let values = text?.split(separator: " ").map(String.init) ?? []
+    return values.isEmpty ? nil : values
   }
 }
 

@@ -12,6 +12,7 @@ struct OIDCProvider: ProviderDefinition {
 /// The parts of the definition that all providers have whose flows are those of OpenID Connect.
 extension ProviderDefinition where Settings == OIDCSettings {
   static var hasScopes: Bool { true }
+  static var hasIDTokens: Bool { true }
 
   func tokens(attributes: [String: JSONValue], installation: String?) -> TokenHandling {
     .discovered { [provider] in OIDCTokens(provider: provider, metadata: $0) }

@@ -21,6 +21,8 @@ struct OIDCSignIn: RetryingMachine, Codable, Sendable, Equatable {
     var nonce: Sealed<Secret>?
     /// The maximum age of the user's authentication that the flow requested, in seconds.
     var maxAge: Int?
+    /// The classes of authentication that the flow requested; nil if it requested none.
+    var acrValues: [String]?
     /// The account that the caller named. The sign-in of any other user is refused.
     var account: KnownAccount?
     var keepAlive = false
@@ -38,6 +40,15 @@ struct OIDCSignIn: RetryingMachine, Codable, Sendable, Equatable {
     /// Fetches the profile. Holds the claims of the ID token; nil if there was no ID token. Next:
     /// the end.
     case asking(PersonClaims?, RetryBackoff?)
+  }
+
+  /// What the account keeps of the verified ID token; nil before the verification, without an ID
+  /// token, and in flows that an older version stored after it.
+  private var verified: Verified?
+
+  private struct Verified: Codable, Sendable, Equatable {
+    let idToken: IDToken
+    let signIn: SignInClaims
   }
 
   /// Starts to turn tokens into an account.
@@ -116,7 +127,8 @@ struct OIDCSignIn: RetryingMachine, Codable, Sendable, Equatable {
     let expected = IDTokenClaims.Expectation(
       issuer: metadata.issuer, clientID: settings.clientID, nonce: terms.nonce?.unsealed(),
       now: now, skew: .seconds(settings.clockSkewSeconds),
-      accessToken: tokens.accessToken.unsealed(), algorithm: algorithm, maxAge: terms.maxAge)
+      accessToken: tokens.accessToken.unsealed(), algorithm: algorithm, maxAge: terms.maxAge,
+      acrValues: terms.acrValues)
     switch IDTokenClaims.check(payload: payload, expected) {
     case .failure(let rule):
       let claims = HTTPReply(status: 200, body: payload).jsonObject ?? [:]
@@ -126,6 +138,9 @@ struct OIDCSignIn: RetryingMachine, Codable, Sendable, Equatable {
             about: claims, issuer: expected.issuer, clientID: expected.clientID, now: now)))
     case .success(let claims):
       guard isWanted(claims.person) else { return refuse(.otherPerson) }
+      verified = Verified(
+        idToken: IDToken(token: Sealed(token), expiresAt: claims.expiresAt),
+        signIn: claims.signIn)
       guard metadata.userinfoEndpoint != nil else { return finish(claims.person) }
       phase = .asking(claims.person, RetryBackoff())
       problem = nil
@@ -194,12 +209,13 @@ struct OIDCSignIn: RetryingMachine, Codable, Sendable, Equatable {
   }
 
   private func finish(_ person: PersonClaims) -> Answer<OIDCCall> {
-    .finish(
-      Completion(
-        grant: AccountGrant(
-          subject: person.subject, label: person.label,
-          profile: person.profile.isEmpty ? nil : person.profile, keepAlive: terms.keepAlive,
-          tokens: tokens)))
+    var grant = AccountGrant(
+      subject: person.subject, label: person.label,
+      profile: person.profile.isEmpty ? nil : person.profile, keepAlive: terms.keepAlive,
+      tokens: copy(tokens) { $0.idToken = nil })
+    grant.idToken = verified?.idToken
+    grant.signIn = verified?.signIn
+    return .finish(Completion(grant: grant))
   }
 }
 

@@ -14,11 +14,12 @@ struct OIDCTokens: TokenDialect {
 
   /// Returns why the ID token of a refresh is not acceptable (OIDC Core §12.2), as a sentence; nil
   /// if it is, or if the refresh returned none.
-  func flaw(in tokens: TokenSet, of subject: String) -> String? {
+  func flaw(in tokens: TokenSet, of subject: String, signIn: SignInClaims?) -> String? {
     guard let token = tokens.idToken?.unsealed() else { return nil }
     let clientID = provider.settings.clientID
     return IDTokenClaims.flaw(
-      refreshed: token, issuer: metadata.issuer, clientID: clientID, subject: subject)?
+      refreshed: token, issuer: metadata.issuer, clientID: clientID, subject: subject,
+      signIn: signIn)?
       .explanation(
         about: JSONWebToken.claims(of: token) ?? [:], issuer: metadata.issuer, clientID: clientID,
         now: nil)

@@ -23,7 +23,7 @@ struct PaysafeTokens: TokenDialect {
     PaysafeCall.refresh(refreshToken, brand: brand)
   }
 
-  func flaw(in tokens: TokenSet, of subject: String) -> String? {
+  func flaw(in tokens: TokenSet, of subject: String, signIn: SignInClaims?) -> String? {
     do throws(UnusableReply) {
       guard let customer = try PersonClaims(customerOf: tokens) else { return nil }
       return customer.subject.hasSameBytes(as: subject)

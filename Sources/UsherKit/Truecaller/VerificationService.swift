@@ -275,7 +275,7 @@ extension VerificationService {
   /// program, which does not undo the success.
   private static func token(of flow: Flow, _ client: UsherClient) async -> Secret? {
     guard let account = await account(of: flow, client) else { return nil }
-    return try? await client.call(TokenGet(account: account)).accessToken.secret
+    return try? await client.call(TokenGet(account: account)).accessToken?.secret
   }
 
   /// Returns the account of the verified number, which exists before the flow has succeeded and

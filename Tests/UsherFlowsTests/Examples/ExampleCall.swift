@@ -1,6 +1,7 @@
 import JSONRPC
 import UsherConfig
 package import UsherCore
+
 @testable package import UsherFlows
 
 /// A call to a provider of type `example`. Rendering adds the API key.

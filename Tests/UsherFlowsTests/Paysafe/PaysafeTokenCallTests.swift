@@ -130,11 +130,11 @@ struct PaysafeTokensTests {
   @Test("Paysafe tokens that name another subject than the account's have a flaw")
   func flaw() throws {
     let dialect = try dialect([:])
-    #expect(dialect.flaw(in: try granted([:]), of: "c-1") == nil)
-    #expect(dialect.flaw(in: try granted([:]), of: "c-2") != nil)
+    #expect(dialect.flaw(in: try granted([:]), of: "c-1", signIn: nil) == nil)
+    #expect(dialect.flaw(in: try granted([:]), of: "c-2", signIn: nil) != nil)
     let other = JSONValue.string(Driven.token(["sub": "c-2"]).revealed())
-    #expect(dialect.flaw(in: try granted(["access_token": other]), of: "c-1") != nil)
+    #expect(dialect.flaw(in: try granted(["access_token": other]), of: "c-1", signIn: nil) != nil)
     let mute = try granted(["access_token": "opaque", "id_token": .some(nil)])
-    #expect(dialect.flaw(in: mute, of: "c-1") == nil)
+    #expect(dialect.flaw(in: mute, of: "c-1", signIn: nil) == nil)
   }
 }
