@@ -19,6 +19,9 @@ package struct AccountGrant: Sendable, Equatable {
   package var idToken: IDToken?
   /// The claims of the sign-in's ID token; nil if there is none.
   package var signIn: SignInClaims?
+  /// What the sign-in requested, so that it can be repeated; nil for a provider whose first flow
+  /// needs nothing to repeat it.
+  package var signInRequest: SignInRequest?
   /// Whether this describes only part of the account. If it does, attributes that it does not
   /// mention stay, even if it has tokens; if its profile is nil, the present profile and label
   /// stay.
@@ -49,6 +52,20 @@ package struct AccountGrant: Sendable, Equatable {
     self.profile = profile
     self.keepAlive = keepAlive
     self.tokens = tokens
+  }
+}
+
+/// What a sign-in requested of the provider that a later sign-in of the same account must request
+/// again.
+package struct SignInRequest: Codable, Sendable, Equatable {
+  /// The kind of the flow.
+  package var kind: String
+  /// The classes of authentication that the caller requested; nil if it requested none.
+  package var acrValues: String?
+
+  package init(kind: String, acrValues: String? = nil) {
+    self.kind = kind
+    self.acrValues = acrValues
   }
 }
 

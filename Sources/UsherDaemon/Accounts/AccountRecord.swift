@@ -78,6 +78,9 @@ struct AccountDetails: Codable, Sendable, Equatable {
   /// The claims of the last sign-in's ID token; nil without one, and in rows that older versions
   /// wrote.
   var signIn: SignInClaims?
+  /// What the last sign-in requested; nil if it need not be repeated, and in rows that older
+  /// versions wrote.
+  var signInRequest: SignInRequest?
   var grant: Grant
 
   /// The TOTP secret (RFC 6238) of an account, and a record of the codes that clients received.
@@ -143,6 +146,7 @@ extension AccountDetails {
     authenticator = try members.decodeIfPresent(Authenticator.self, forKey: .authenticator)
     place = try members.decodeIfPresent(TokenPlace.self, forKey: .place)
     signIn = try members.decodeIfPresent(SignInClaims.self, forKey: .signIn)
+    signInRequest = try members.decodeIfPresent(SignInRequest.self, forKey: .signInRequest)
     grant = try members.decode(Grant.self, forKey: .grant)
   }
 }

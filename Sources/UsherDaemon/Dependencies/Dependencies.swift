@@ -95,26 +95,3 @@ final class Dependencies: Sendable {
     return prefix + String(entropy.bytes(26).map { alphabet[Int($0 & 31)] })
   }
 }
-
-extension Dependencies {
-  /// Returns the flow to recommend in an error: the one that creates an account at a provider, or
-  /// that signs in an existing account again.
-  ///
-  /// - Parameter scope: The scope that the account's tokens must cover.
-  func signIn(
-    at provider: ProviderName, account: AccountID? = nil, scope: String = ""
-  ) -> UsherError.NextFlow? {
-    guard let variety = configStore.current.provider(provider)?.settings.variety,
-      let flow = ProviderRegistry.signIn(of: variety, isKnown: account != nil)
-    else { return nil }
-    let definition = ProviderRegistry.definition(of: variety)
-    var grants: [String] = []
-    for word in scope.split(separator: " ") {
-      guard let grant = definition.grant(String(word)), !grants.contains(grant) else { continue }
-      grants.append(grant)
-    }
-    return .init(
-      provider: provider, kind: flow.kind, account: flow.namesAccount ? account : nil,
-      grants: grants)
-  }
-}

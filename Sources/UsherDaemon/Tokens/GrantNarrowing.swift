@@ -13,7 +13,7 @@ extension AccountRecord {
       "provider \(provider) now grants \(scope) in place of \(details.grant.scope): sign in again",
       detail: .init(
         field: "scope",
-        next: dependencies.signIn(at: provider, account: id, scope: details.grant.scope)))
+        next: signInAgain(for: details.grant.scope, dependencies)))
   }
 
   /// Returns the error for a client whose consents do not cover a scope of the account or token.
@@ -24,7 +24,7 @@ extension AccountRecord {
       .consentRequired,
       "your grant does not cover every scope of this \(subject): request the rest by signing in",
       detail: .init(
-        field: field, next: dependencies.signIn(at: provider, account: id, scope: scope)))
+        field: field, next: signInAgain(for: scope, dependencies)))
   }
 
   /// Returns the error for a request for a token with only a part of the granted scope: such a

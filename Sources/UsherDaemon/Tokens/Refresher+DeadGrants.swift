@@ -118,9 +118,8 @@ extension Refresher {
     UsherError(
       .reauthenticationRequired, message,
       detail: .init(
-        next: dependencies.signIn(
-          at: record.provider, account: record.id, scope: record.details.grant.scope),
-        provider: errorCode))
+        next: record.signInAgain(for: record.details.grant.scope, dependencies), provider: errorCode
+      ))
   }
 }
 

@@ -141,7 +141,7 @@ struct TokenService: Sendable {
         .consentRequired, "the scope goes beyond what was granted: sign in to request the rest",
         detail: .init(
           field: "scope",
-          next: dependencies.signIn(at: record.provider, account: record.id, scope: scope)))
+          next: record.signInAgain(for: scope, dependencies)))
     }
     guard requested != granted else { return record.mainKey }
     return TokenKey(partOfScope: scope)

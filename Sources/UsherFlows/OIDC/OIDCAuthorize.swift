@@ -203,7 +203,8 @@ extension OIDCAuthorize {
       tokens, attempt.metadata,
       .init(
         nonce: attempt.nonce, maxAge: maxAge, acrValues: acrValues, account: request.account,
-        keepAlive: request.keepAlive))
+        keepAlive: request.keepAlive,
+        request: SignInRequest(kind: Self.kind, acrValues: request.hints["acr_values"])))
     state = .signingIn(signIn)
     problem = nil
     return answer

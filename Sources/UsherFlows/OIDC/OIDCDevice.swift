@@ -71,7 +71,8 @@ package struct OIDCDevice: FlowMachine, DiscoveringMachine {
     let flow = OIDCDevice(
       provider: provider, scope: try OIDCRequest.scope(params.scope, provider.settings),
       terms: .init(
-        account: context.account, keepAlive: params.keepAlive ?? false, needsIDToken: false),
+        account: context.account, keepAlive: params.keepAlive ?? false,
+        request: SignInRequest(kind: kind), needsIDToken: false),
       state: .discovering(RetryBackoff()))
     return (flow, .proceed([.discover]))
   }

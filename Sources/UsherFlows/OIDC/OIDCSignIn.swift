@@ -26,6 +26,8 @@ struct OIDCSignIn: RetryingMachine, Codable, Sendable, Equatable {
     /// The account that the caller named. The sign-in of any other user is refused.
     var account: KnownAccount?
     var keepAlive = false
+    /// What the flow requested; nil in flows that an older version stored.
+    var request: SignInRequest?
     /// Whether a missing ID token is an error. If it is not, the userinfo endpoint identifies the
     /// user.
     ///
@@ -215,6 +217,7 @@ struct OIDCSignIn: RetryingMachine, Codable, Sendable, Equatable {
       tokens: copy(tokens) { $0.idToken = nil })
     grant.idToken = verified?.idToken
     grant.signIn = verified?.signIn
+    grant.signInRequest = terms.request
     return .finish(Completion(grant: grant))
   }
 }

@@ -1,0 +1,66 @@
+import UsherAPI
+import UsherConfig
+import UsherCore
+import UsherFlows
+
+extension Dependencies {
+  /// Returns the flow to recommend in an error to a caller that has no account at a provider: the
+  /// one that creates an account.
+  func signIn(at provider: ProviderName) -> UsherError.NextFlow? {
+    guard let variety = configStore.current.provider(provider)?.settings.variety,
+      let flow = ProviderRegistry.signIn(of: variety, isKnown: false)
+    else { return nil }
+    return .init(provider: provider, kind: flow.kind)
+  }
+}
+
+extension AccountRecord {
+  /// Returns the flow to recommend in an error about this account's tokens: the one that signs its
+  /// user in again.
+  ///
+  /// The flow repeats what the last sign-in requested, so that the account loses nothing by it: the
+  /// kind of flow, the classes of authentication, and `keepAlive`.
+  ///
+  /// - Parameter scope: The scope that the failed call needs. The flow requests it together with
+  ///   the scope of the grant.
+  func signInAgain(for scope: String, _ dependencies: Dependencies) -> UsherError.NextFlow? {
+    guard let settings = dependencies.configStore.current.provider(provider)?.settings,
+      let usual = ProviderRegistry.signIn(of: settings.variety, isKnown: true)
+    else { return nil }
+    let definition = ProviderRegistry.definition(of: settings.variety)
+    var grants: [String] = []
+    for word in scope.split(separator: " ") {
+      guard let grant = definition.grant(String(word)), !grants.contains(grant) else { continue }
+      grants.append(grant)
+    }
+    var next = UsherError.NextFlow(
+      provider: provider, kind: usual.kind, account: usual.namesAccount ? id : nil, grants: grants)
+    guard definition.hasScopes else { return next }
+    // The same name can stand for a provider of another type by now, which lacks the kind.
+    if let request = details.signInRequest,
+      ProviderRegistry.flow(request.kind, of: settings.variety) != nil
+    {
+      next.kind = request.kind
+      next.arguments["acrValues"] = request.acrValues.map { .text($0) }
+    }
+    next.arguments["scope"] = scopeToRequest(scope, settings).map { .text($0) }
+    if details.keepAlive { next.arguments["keepAlive"] = .flag(true) }
+    return next
+  }
+
+  /// Returns the scope that a sign-in must request so that the account has the given scope and no
+  /// less than before; nil if that is what the configuration requests anyway.
+  ///
+  /// `offline_access` is requested if the configuration does, because some providers leave it out
+  /// of the granted scope (OIDC Core §11).
+  private func scopeToRequest(
+    _ scope: String, _ settings: any ProviderTypeSettings
+  ) -> String? {
+    let configured = settings.view(as: OIDCSettings.self)?.scopes ?? []
+    var words: [String] = []
+    let offline = configured.filter { $0 == "offline_access" }
+    for word in (details.grant.scope + " " + scope).split(separator: " ").map(String.init) + offline
+    where !words.contains(where: { $0.hasSameBytes(as: word) }) { words.append(word) }
+    return Set(words) == Set(configured) ? nil : words.joined(separator: " ")
+  }
+}
