@@ -60,6 +60,40 @@ struct AuthorizeBeginTests {
       ])
   }
 
+  @Test(
+    "offline_access is requested with prompt=consent, unless the caller or operator sets a prompt",
+    arguments: [
+      (nil, [:], nil, "consent"), (nil, ["prompt": "select_account"], nil, "select_account"),
+      (nil, [:], "login", "login"), ("openid email", [:], nil, nil),
+      ("openid offline_access", [:], nil, "consent"),
+    ] as [(String?, [String: String], String?, String?)])
+  func offlineAccess(
+    scope: String?, extra: [String: String], prompt: String?, expected: String?
+  ) throws {
+    var params = OIDCAuthorize.Params()
+    params.scope = scope
+    params.prompt = prompt
+    var driven = try DrivenAuthorize(params) { $0.extraAuthorize = extra }
+    driven.toBrowser()
+    #expect(driven.query["prompt"] == expected)
+  }
+
+  @Test("the configured offline_access is left out if the provider lists its scopes without it")
+  func unknownScope() throws {
+    for (listed, requested, scope, prompt) in [
+      (["openid", "profile"], nil, "openid profile", nil),
+      (["openid", "offline_access"], nil, "openid profile offline_access", "consent"),
+      // Whoever names the scope gets what the provider makes of it.
+      (["openid"], "openid offline_access", "openid offline_access", "consent"),
+    ] as [([String], String?, String, String?)] {
+      var params = OIDCAuthorize.Params()
+      params.scope = requested
+      var driven = try DrivenAuthorize(params)
+      driven.toBrowser(metadata { $0.scopes = listed })
+      #expect(driven.query["scope"] == scope && driven.query["prompt"] == prompt)
+    }
+  }
+
   @Test("OIDC authorize requests the configured scopes if the caller names none")
   func scopes() throws {
     var driven = try DrivenAuthorize()
@@ -273,5 +307,20 @@ struct AuthorizeRedirectTests {
     driven.toBrowser(metadata { $0.namesIssuerInRedirect = true })
     driven.receive(.redirected(AuthorizationResponse(code: Secret("c"))))
     #expect(driven.failure?.reason == .providerProtocolError)
+  }
+
+  @Test("an error redirect without iss ends OIDC authorize with the error, also if iss is promised")
+  func errorWithoutIssuer() throws {
+    var driven = try DrivenAuthorize()
+    driven.toBrowser(metadata { $0.namesIssuerInRedirect = true })
+    var answer = AuthorizationResponse()
+    answer.error = "access_denied"
+    driven.receive(.redirected(answer))
+    #expect(driven.failure?.reason == .denied)
+    var other = try DrivenAuthorize()
+    other.toBrowser(metadata { $0.namesIssuerInRedirect = true })
+    answer.iss = "https://evil.example.com"
+    other.receive(.redirected(answer))
+    #expect(other.failure?.reason == .providerProtocolError)
   }
 }

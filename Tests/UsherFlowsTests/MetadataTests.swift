@@ -31,7 +31,13 @@ struct MetadataTests {
       OIDCMetadata.wellKnownURLs(issuer: issuer) == [
         host + path + "/.well-known/openid-configuration",
         host + "/.well-known/oauth-authorization-server" + path,
-      ])
+      ]
+        + (path.isEmpty
+          ? []
+          : [
+            host + "/.well-known/openid-configuration" + path,
+            host + path + "/.well-known/oauth-authorization-server",
+          ]))
   }
 
   @Test("two metadata documents of an OpenID provider are merged; the first wins where they differ")

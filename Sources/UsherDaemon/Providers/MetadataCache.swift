@@ -3,15 +3,20 @@ import UsherConfig
 import UsherCore
 import UsherFlows
 
-/// The OpenID Connect metadata of providers, fetched when first needed and again after an hour.
-/// Concurrent flows share one fetch for each provider.
+/// The OpenID Connect metadata of providers, fetched when first needed and again after an hour, or
+/// after five minutes if a document could not be fetched. Concurrent flows share one fetch for each
+/// provider.
 actor MetadataCache: ProviderObserver {
   static let lifetime = Duration.seconds(3600)
+  /// The lifetime of metadata that lacks a document which could not be fetched. Without it, each
+  /// refresh would ask for that document.
+  static let incompleteLifetime = Duration.seconds(300)
 
   private struct Entry {
     let settings: OIDCSettings
     let metadata: OIDCMetadata
     let fetchedAt: Timestamp
+    let lifetime: Duration
   }
 
   private let http: ProviderHTTP
@@ -25,14 +30,14 @@ actor MetadataCache: ProviderObserver {
     dependencies.configStore.register(self)
   }
 
-  /// Returns the metadata of a provider, from memory if it is less than an hour old.
+  /// Returns the metadata of a provider, from memory unless it is too old.
   func discovery(of config: ProviderConfig) async -> Discovery {
     guard let provider = Provider<OIDCSettings>(config) else {
       return .unusable(message: "provider \(config.name) does not use discovery")
     }
     let settings = provider.settings
     if let entry = entries[provider.name], entry.settings == settings,
-      (.zero..<Self.lifetime).contains(dependencies.clock.monotonicNow() - entry.fetchedAt)
+      (.zero..<entry.lifetime).contains(dependencies.clock.monotonicNow() - entry.fetchedAt)
     {
       return .found(entry.metadata)
     }
@@ -48,10 +53,11 @@ actor MetadataCache: ProviderObserver {
 
   private func fetchShared(_ provider: Provider<OIDCSettings>) async -> Discovery {
     let (discovery, isComplete) = await fetch(provider)
-    if isComplete, case .found(let metadata) = discovery {
+    if case .found(let metadata) = discovery {
       entries[provider.name] = Entry(
         settings: provider.settings, metadata: metadata,
-        fetchedAt: dependencies.clock.monotonicNow())
+        fetchedAt: dependencies.clock.monotonicNow(),
+        lifetime: isComplete ? Self.lifetime : Self.incompleteLifetime)
     }
     fetching[provider.name] = nil
     return discovery
@@ -61,18 +67,17 @@ actor MetadataCache: ProviderObserver {
     for provider in providers { entries[provider] = nil }
   }
 
-  /// Fetches both well-known documents without using the cache, and applies the overrides in the
+  /// Fetches the well-known documents without using the cache, and applies the overrides in the
   /// configuration.
   ///
-  /// - Returns: The metadata, and whether both URLs answered usably; incomplete metadata is not
-  ///   cached.
+  /// - Returns: The metadata, and whether all URLs answered usably, also that there is no document.
   func fetch(_ provider: Provider<OIDCSettings>) async -> (discovery: Discovery, isComplete: Bool) {
     let urls = OIDCMetadata.wellKnownURLs(issuer: provider.settings.issuer.text)
     var documents: [JSONValue] = []
     var failure: String?
     var flaw: String?
-    for url in urls {
-      switch await http.send(OIDCCall.discovery(url: url), for: provider.config) {
+    for outcome in await outcomes(of: urls, provider) {
+      switch outcome {
       case .reply(let reply) where reply.status == 200:
         if let document = reply.jsonObject {
           documents.append(.object(document))
@@ -92,5 +97,21 @@ actor MetadataCache: ProviderObserver {
     }
     let discovery = OIDCMetadata.read(documents: documents, settings: provider.settings)
     return (discovery, failure == nil && flaw == nil)
+  }
+
+  /// Fetches the documents at the same time, and returns the outcomes in the order of the URLs.
+  private func outcomes(
+    of urls: [String], _ provider: Provider<OIDCSettings>
+  ) async -> [CallOutcome] {
+    await withTaskGroup(of: (Int, CallOutcome).self) { [http] group in
+      for (place, url) in urls.enumerated() {
+        group.addTask {
+          (place, await http.send(OIDCCall.discovery(url: url), for: provider.config))
+        }
+      }
+      var outcomes: [Int: CallOutcome] = [:]
+      for await (place, outcome) in group { outcomes[place] = outcome }
+      return urls.indices.compactMap { outcomes[$0] }
+    }
   }
 }

@@ -46,7 +46,11 @@ struct OIDCAttempt: Codable, Sendable, Equatable {
       fields.append(("code_challenge_method", "S256"))
     }
     if let audience = settings.audience { fields.append(("audience", audience)) }
-    let more = settings.extraAuthorize.merging(hints) { _, hint in hint }
+    var more = settings.extraAuthorize.merging(hints) { _, hint in hint }
+    // Strict providers issue no refresh token without the user's consent (OIDC Core §11).
+    if more["prompt"] == nil, scope.split(separator: " ").contains("offline_access") {
+      more["prompt"] = "consent"
+    }
     // No parameter may occur twice (RFC 6749 §3.1).
     let taken = Set(fields.map(\.name))
     for (name, value) in more.sorted(by: { $0.key < $1.key }) where !taken.contains(name) {

@@ -31,13 +31,15 @@ package struct OIDCAuthorize: FlowMachine, DiscoveringMachine, RedeemingCodeGran
   }
 
   package let provider: Provider<OIDCSettings>
-  private let request: Request
+  private var request: Request
   private var state: State
   var problem: Problem?
   var lostRounds = 0
 
   private struct Request: Codable, Sendable, Equatable {
-    let scope: String
+    var scope: String
+    /// Whether the scope is that of the configuration; nil in flows that an older version stored.
+    var isConfiguredScope: Bool?
     let hints: [String: String]
     let maxAge: Int?
     let account: KnownAccount?
@@ -81,7 +83,8 @@ package struct OIDCAuthorize: FlowMachine, DiscoveringMachine, RedeemingCodeGran
     hints["acr_values"] = try ParamsValidation.text(params.acrValues, "acrValues")
     hints["max_age"] = params.maxAgeSeconds.map { String($0) }
     let request = Request(
-      scope: try OIDCRequest.scope(params.scope, provider.settings), hints: hints,
+      scope: try OIDCRequest.scope(params.scope, provider.settings),
+      isConfiguredScope: params.scope == nil, hints: hints,
       maxAge: params.maxAgeSeconds, account: context.account, keepAlive: params.keepAlive ?? false)
     let flow = OIDCAuthorize(
       provider: provider, request: request, state: .discovering(RetryBackoff()))
@@ -137,6 +140,7 @@ extension OIDCAuthorize {
     guard let endpoint = metadata.authorizationEndpoint else {
       return .fail(.protocolError("the provider names no authorization endpoint"))
     }
+    if request.isConfiguredScope == true { request.scope = metadata.known(in: request.scope) }
     return start(OIDCAttempt(metadata, authorizationEndpoint: endpoint, &transition), nil)
   }
 }
@@ -160,6 +164,7 @@ extension OIDCAuthorize {
     _ transition: inout TransitionContext
   ) -> Answer {
     if let flaw = answer.flaw(attempt.metadata) { return .fail(.protocolError(flaw)) }
+    // An error is this flow's if its `state` is, also without `iss`: it can only end the flow.
     if let failure = answer.failure(provider.name) { return .fail(failure) }
     guard let code = answer.code, !code.isEmpty else { return .fail(.neitherCodeNorError) }
     problem = nil
@@ -233,7 +238,7 @@ extension AuthorizationResponse {
       return "the redirect comes from another issuer: expected \(metadata.issuer), "
         + "found \(ProviderText.found(iss))"
     }
-    return metadata.namesIssuerInRedirect
+    return metadata.namesIssuerInRedirect && error == nil
       ? "the redirect does not say which issuer it comes from: expected \(metadata.issuer)" : nil
   }
 }

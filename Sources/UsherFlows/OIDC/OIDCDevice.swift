@@ -20,7 +20,9 @@ package struct OIDCDevice: FlowMachine, DiscoveringMachine {
   }
 
   package let provider: Provider<OIDCSettings>
-  private let scope: String
+  private var scope: String
+  /// Whether the scope is that of the configuration; nil in flows that an older version stored.
+  private var isConfiguredScope: Bool?
   private let terms: OIDCSignIn.Terms
   private var state: State
   var problem: Problem?
@@ -70,6 +72,7 @@ package struct OIDCDevice: FlowMachine, DiscoveringMachine {
     let provider = context.provider
     let flow = OIDCDevice(
       provider: provider, scope: try OIDCRequest.scope(params.scope, provider.settings),
+      isConfiguredScope: params.scope == nil,
       terms: .init(
         account: context.account, keepAlive: params.keepAlive ?? false,
         request: SignInRequest(kind: kind), needsIDToken: false),
@@ -134,6 +137,7 @@ extension OIDCDevice {
     guard metadata.deviceAuthorizationEndpoint != nil else {
       return .fail(.protocolError("the provider names no device authorization endpoint"))
     }
+    if isConfiguredScope == true { scope = metadata.known(in: scope) }
     return request(metadata, RetryBackoff())
   }
 

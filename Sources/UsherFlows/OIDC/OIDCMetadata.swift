@@ -22,13 +22,18 @@ package struct OIDCMetadata: Codable, Sendable, Equatable {
   /// Whether the provider adds `iss` to every redirect (RFC 9207 §3). A redirect without it is then
   /// refused.
   package var namesIssuerInRedirect = false
+  /// The scopes that the provider knows (`scopes_supported`); nil if the metadata does not list
+  /// them. A provider need not list all that it knows.
+  package var scopes: [String]?
 
   package init(issuer: String) { self.issuer = issuer }
 
-  /// Returns the URLs of the two documents in which a provider may publish its metadata.
+  /// Returns the URLs of the documents in which a provider may publish its metadata: two, or four
+  /// for an issuer with a path.
   ///
   /// OIDC Discovery §4 appends the well-known path to the issuer. RFC 8414 §3.1 inserts it before
-  /// the issuer's path.
+  /// the issuer's path, also that of OIDC (§5). Servers do either with each document, and may name
+  /// an endpoint in one document only.
   ///
   /// - Parameter issuer: An absolute URL without a query.
   package static func wellKnownURLs(issuer: String) -> [String] {
@@ -38,9 +43,10 @@ package struct OIDCMetadata: Codable, Sendable, Equatable {
     let parts = base.split(separator: "/", maxSplits: 3, omittingEmptySubsequences: false)
     let host = parts.prefix(3).joined(separator: "/")
     let path = parts.dropFirst(3).first.map { "/" + $0 } ?? ""
-    return [
-      base + "/.well-known/openid-configuration",
-      host + "/.well-known/oauth-authorization-server" + path,
-    ]
+    let (oidc, oauth) = (
+      "/.well-known/openid-configuration", "/.well-known/oauth-authorization-server"
+    )
+    let usual = [base + oidc, host + oauth + path]
+    return path.isEmpty ? usual : usual + [host + oidc + path, base + oauth]
   }
 }

@@ -14,7 +14,7 @@ extension OIDCMetadata {
   /// Returns the provider's metadata: the documents from ``wellKnownURLs(issuer:)`` merged with the
   /// configuration.
   ///
-  /// The configuration takes precedence over the first document, and the first over the second. A
+  /// The configuration takes precedence over the documents, and each document over later ones. A
   /// document of another issuer is discarded (RFC 8414 §3.3). If documents were fetched and all are
   /// discarded, the provider is unusable, even if the configuration names every endpoint. Members
   /// that the daemon does not need are not checked.
@@ -55,6 +55,7 @@ extension OIDCMetadata {
     clientAuthMethods = reader.texts("token_endpoint_auth_methods_supported")
     revocationAuthMethods = reader.texts("revocation_endpoint_auth_methods_supported")
     idTokenAlgorithms = reader.texts("id_token_signing_alg_values_supported")
+    scopes = reader.texts("scopes_supported")
     namesIssuerInRedirect = reader.isTrue("authorization_response_iss_parameter_supported")
     if tokenEndpoint == nil { throw InvalidValue("the metadata has no token_endpoint") }
   }

@@ -1,6 +1,19 @@
 import UsherConfig
 import UsherCore
 
+extension OIDCMetadata {
+  /// Returns the configured scope without `offline_access` if the provider lists its scopes and that
+  /// is not among them: such a provider issues refresh tokens by other means, or none, and may
+  /// refuse the scope.
+  func known(in scope: String) -> String {
+    guard let scopes, !scopes.contains(where: { $0.hasSameBytes(as: "offline_access") }) else {
+      return scope
+    }
+    return scope.split(separator: " ").filter { !String($0).hasSameBytes(as: "offline_access") }
+      .joined(separator: " ")
+  }
+}
+
 /// Checks the parameters of a sign-in that the caller provides.
 enum OIDCRequest {
   /// Returns the scope to request: the caller's, with `openid` added if it is missing, or the

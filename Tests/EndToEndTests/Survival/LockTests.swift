@@ -158,8 +158,8 @@ struct LockTests {
     try app.send(
       #"{"jsonrpc":"2.0","id":"c","method":"flow.start","params":"#
         + #"{"provider":"demo","kind":"authorize","params":{},"waitMs":60000}}"#)
-    try eventually("the discovery request has reached the provider") {
-      try sandbox.requests("discovery") == 1
+    try eventually("a discovery request has reached the provider") {
+      try sandbox.requests("discovery") > 0
     }
     clock.stop()
     try admin.send(#"{"jsonrpc":"2.0","id":"l","method":"system.lock"}"#)
