@@ -81,6 +81,7 @@ public enum Methods {
     FlowStart.self, FlowSubmit.self, FlowWait.self, KeyCreateRecovery.self,
     LocalAuthSetPasscode.self, LocalAuthStatus.self, OwnerAccept.self, OwnerForget.self,
     OwnerList.self, PolicyCheck.self, PolicyList.self, ProviderCheck.self, ProviderGet.self,
+    ProviderJWKS.self,
     ProviderList.self, RegistrationCheckDuplicate.self, RegistrationCheckUserKey.self,
     RPCCancel.self, RPCDiscover.self, RPCHello.self, SystemBackup.self, SystemLock.self,
     SystemReload.self, SystemStatus.self, SystemUnlock.self, TokenGet.self, TokenList.self,

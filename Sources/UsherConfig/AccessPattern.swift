@@ -66,8 +66,8 @@ extension AccessPattern {
       && request.kind.map(kind.matches) ?? true
   }
 
-  /// Returns whether the pattern's kind covers the call's. That of an ID token must be named, unless
-  /// the pattern allows every method.
+  /// Returns whether the pattern's kind covers the call's. That of an ID token must be named,
+  /// unless the pattern allows every method.
   private func coversKind(of request: PolicyRequest) -> Bool {
     if request.isAboutIDToken, kind == .any { return method == .any }
     return kind.covers(request.kind)
@@ -92,8 +92,8 @@ package struct PolicyRequest: Sendable, Hashable {
   package let traits: MethodTraits
   /// The name of the provider that the call is about, directly or through an account or a flow.
   package var provider: String?
-  /// The kind of the flow that the call starts or acts on, such as `authorize`, or of the token that
-  /// it requests if that is the ID token; nil for other calls.
+  /// The kind of the flow that the call starts or acts on, such as `authorize`, or of the token
+  /// that it requests if that is the ID token; nil for other calls.
   package var kind: String?
   /// The call of the provider's API that the flow is to make, as `METHOD:/path`; nil for other
   /// calls.

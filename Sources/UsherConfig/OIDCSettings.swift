@@ -7,6 +7,8 @@ package struct OIDCSettings: SettingsSection {
   /// The name of the client secret in the credential store; nil means a public client.
   package var clientCredential: String?
   package var clientAuth = OIDCClientAuth.auto
+  /// Whom a signed assertion of the client is for.
+  package var assertionAudience = OIDCAssertionAudience.issuer
   package var scopes = ["openid", "profile", "offline_access"]
   package var redirect = Redirect.loopback
   /// The endpoints to use in place of those in the provider's metadata.
@@ -46,6 +48,7 @@ package struct OIDCSettings: SettingsSection {
     table.required(&clientID, "client_id") { $0.visibleViolation(upTo: 1024) }
     table.setting(&clientCredential, "client_credential", violation: \.credentialViolation)
     table.setting(&clientAuth, "client_auth")
+    table.setting(&assertionAudience, "client_assertion_audience")
     table.setting(&scopes, "scopes", violation: Self.violation(scopes:))
     table.setting(&redirect, "redirect")
     table.setting(&allowPrivateEndpoints, "allow_private_endpoints")
@@ -120,22 +123,38 @@ package enum OIDCTokenRequest: Sendable, Equatable {
   case json
 }
 
-/// How the daemon authenticates itself as the client at the token endpoint (RFC 6749 §2.3.1).
+/// How the daemon authenticates itself as the client at the token endpoint (RFC 6749 §2.3.1, OIDC
+/// Core §9).
 package enum OIDCClientAuth: String, TextSetting, Codable, CaseIterable, Equatable, Sendable {
-  /// `none` without a credential; otherwise `basic`, unless the provider's metadata offers only
-  /// `post`.
+  /// `none` without a credential, and `private_key_jwt` with a private key in PEM. With a secret
+  /// the first of `basic`, `post` and `client_secret_jwt` that the provider's metadata offers; if
+  /// the provider refuses it, the next one.
   case auto
   case basic
   case post
+  /// An assertion that the client secret authenticates.
+  case clientSecretJWT = "client_secret_jwt"
+  /// An assertion that is signed with the private key in the credential.
+  case privateKeyJWT = "private_key_jwt"
   case none
 
   func violation(hasCredential: Bool) -> String? {
     switch self {
     case .auto: nil
-    case .basic, .post: hasCredential ? nil : "needs client_credential"
+    case .basic, .post, .clientSecretJWT, .privateKeyJWT:
+      hasCredential ? nil : "needs client_credential"
     case .none: hasCredential ? "must not be \"none\" if client_credential is set" : nil
     }
   }
+}
+
+/// Whom a client's signed assertion is for: its claim `aud`.
+package enum OIDCAssertionAudience: String, TextSetting, Codable, CaseIterable, Equatable, Sendable
+{
+  /// The issuer identifier, which no other server can pretend to be (FAPI 2.0).
+  case issuer
+  /// The address of the token endpoint, which older servers demand (OIDC Core §9).
+  case tokenEndpoint = "token_endpoint"
 }
 
 /// The section `[provider.endpoints]`. An endpoint that it does not name comes from the provider's

@@ -75,6 +75,9 @@ struct MethodTable: Sendable {
     add(ProviderGet.self) { get, _, services throws(UsherError) in
       try services.providerService.get(get.provider)
     }
+    wait(ProviderJWKS.self) { jwks, _, services async throws(UsherError) in
+      try await services.providerService.jwks(jwks)
+    }
     wait(ProviderCheck.self) { check, _, services async throws(UsherError) in
       try await services.providerService.check(check.provider)
     }

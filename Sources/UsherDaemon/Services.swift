@@ -93,7 +93,8 @@ final class Services: Sendable {
     clients = ClientService(engine: runtime.engine, consents: consents, revoker: lifecycle.revoker)
     providerService = ProviderService(
       configStore: dependencies.configStore, credentials: credentials, http: http,
-      metadata: access.metadata, verifier: access.verifier, clock: dependencies.clock)
+      metadata: access.metadata, verifier: access.verifier, clock: dependencies.clock,
+      entropy: dependencies.entropy)
     registration = RegistrationService(dependencies: dependencies) {
       [http] call, provider async throws(UsherError) in
       try http.checkCredential(of: provider.config)

@@ -21,7 +21,7 @@ package struct AccountGrant: Sendable, Equatable {
   package var signIn: SignInClaims?
   /// What the sign-in requested, so that it can be repeated; nil for a provider whose first flow
   /// needs nothing to repeat it.
-  package var signInRequest: SignInRequest?
+  package var signInOptions: SignInOptions?
   /// Whether this describes only part of the account. If it does, attributes that it does not
   /// mention stay, even if it has tokens; if its profile is nil, the present profile and label
   /// stay.
@@ -57,7 +57,7 @@ package struct AccountGrant: Sendable, Equatable {
 
 /// What a sign-in requested of the provider that a later sign-in of the same account must request
 /// again.
-package struct SignInRequest: Codable, Sendable, Equatable {
+package struct SignInOptions: Codable, Sendable, Equatable {
   /// The kind of the flow.
   package var kind: String
   /// The classes of authentication that the caller requested; nil if it requested none.

@@ -31,6 +31,12 @@ package protocol ProviderCall<Settings>: Sendable, Equatable {
   /// and repeats the call once. That is safe: a call rejected for its token has not been performed.
   func refusesClientToken(_ reply: HTTPReply) -> Bool
 
+  /// Whether the daemon authenticates itself as a client in this call. If the provider refuses the
+  /// method of authentication (`invalid_client`, RFC 6749 §5.2) and the method was chosen
+  /// automatically, the engine repeats the call with another one. That is safe: a call whose client
+  /// is refused has not been performed.
+  var authenticatesClient: Bool { get }
+
   /// The token that the call revokes; nil if the call revokes none. The engine retries a revoking
   /// call until the provider has answered.
   var revokedToken: RevokedToken? { get }
@@ -53,6 +59,7 @@ package enum ProviderEndpoint: Sendable, Hashable {
 extension ProviderCall {
   package var endpoint: ProviderEndpoint { .other }
   package var account: AccountID? { nil }
+  package var authenticatesClient: Bool { false }
   package var revokedToken: RevokedToken? { nil }
   package var clientToken: (any ClientTokenCall)? { nil }
   package func refusesClientToken(_ reply: HTTPReply) -> Bool { false }
@@ -95,10 +102,14 @@ package struct RenderContext<Settings: ProviderTypeSettings>: Sendable {
   /// The daemon's own token, obtained by ``ProviderCall/clientToken``; nil if the call needs none.
   package var clientToken: Secret?
   package var transition: TransitionContext
+  /// How many methods of client authentication the provider has refused for this call, so that the
+  /// next one is used.
+  package var clientAuthAttempt: Int
 
   package init(
     provider: Provider<Settings>, credential: Secret?, credentials: [String: Secret] = [:],
-    accessToken: Secret? = nil, clientToken: Secret? = nil, transition: TransitionContext
+    accessToken: Secret? = nil, clientToken: Secret? = nil, clientAuthAttempt: Int = 0,
+    transition: TransitionContext
   ) {
     self.provider = provider
     self.credential = credential
@@ -106,6 +117,7 @@ package struct RenderContext<Settings: ProviderTypeSettings>: Sendable {
     self.accessToken = accessToken
     self.clientToken = clientToken
     self.transition = transition
+    self.clientAuthAttempt = clientAuthAttempt
   }
 
   /// Returns the credential that the provider's configuration names.

@@ -147,7 +147,14 @@ struct ProviderTests {
       ("none", true, "must not be \"none\" if client_credential is set"),
       ("auto", false, ""), ("none", false, ""), ("basic", false, "needs client_credential"),
       ("post", false, "needs client_credential"),
-      ("tls", false, "must be one of \"auto\", \"basic\", \"post\", \"none\""),
+      ("private_key_jwt", true, ""), ("client_secret_jwt", true, ""),
+      ("private_key_jwt", false, "needs client_credential"),
+      ("client_secret_jwt", false, "needs client_credential"),
+      (
+        "tls", false,
+        "must be one of \"auto\", \"basic\", \"post\", \"client_secret_jwt\", "
+          + "\"private_key_jwt\", \"none\""
+      ),
     ])
   func clientAuth(auth: String, hasCredential: Bool, problem: String) {
     let credential = hasCredential ? "client_credential = \"c\"\n" : ""

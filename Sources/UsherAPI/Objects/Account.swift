@@ -30,7 +30,7 @@ public struct Account: Codable, Sendable, Equatable {
   /// The tokens of the account, without their values.
   public var tokens: [TokenSummary]
 
-  /// How a provider authenticated the user, according to the ID token of the sign-in (OIDC Core §2).
+  /// How a provider authenticated the user, by the ID token of the sign-in (OIDC Core §2).
   public struct Authentication: Codable, Sendable, Equatable, SchemaDocumented {
     /// The class of the authentication, `acr`; absent if the provider did not name it.
     public var acr: String?
@@ -71,8 +71,8 @@ public struct Account: Codable, Sendable, Equatable {
 
 /// The metadata of one token of an account. The token itself is not part of it.
 public struct TokenSummary: Codable, Sendable, Equatable {
-  /// Which token it is, as the `field` of `token.get`.
-  public var field: TokenGet.Field
+  /// Which token it is, as the `field` of `token.get`; absent for an access token.
+  public var field: TokenGet.Field?
   /// The audience of the token; absent if it has none.
   public var audience: String?
   /// The scope of the token, as words with spaces between them; empty if it has none.
@@ -93,7 +93,7 @@ public struct TokenSummary: Codable, Sendable, Equatable {
   }
 
   public init(
-    field: TokenGet.Field = .accessToken, audience: String?, scope: String,
+    field: TokenGet.Field? = nil, audience: String?, scope: String,
     expiresAt: Timestamp?, status: Status
   ) {
     self.field = field

@@ -4,7 +4,9 @@ import UsherClient
 struct ProviderVerbs: AsyncParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: "provider", abstract: "Show and test the configured providers.",
-    subcommands: [ProviderListVerb.self, ProviderShowVerb.self, ProviderCheckVerb.self])
+    subcommands: [
+      ProviderListVerb.self, ProviderShowVerb.self, ProviderCheckVerb.self, ProviderJWKSVerb.self,
+    ])
 }
 
 struct ProviderListVerb: Verb {
@@ -88,5 +90,29 @@ struct ProviderCheckVerb: Verb {
         reply.findings.map { [$0.subject, $0.fine ? "ok" : "FAILED", $0.message] })
     }
     if !reply.healthy { throw CommandFailure.silent }
+  }
+}
+
+struct ProviderJWKSVerb: Verb {
+  static let configuration = CommandConfiguration(
+    commandName: "jwks", abstract: "Print the public key for a client's registration.",
+    discussion: """
+      Prints the key set that a provider needs for the method private_key_jwt. The private key is \
+      the credential that client_credential names. Uses the admin socket.
+      """)
+
+  @OptionGroup var options: GlobalOptions
+
+  @Argument(help: "The provider's name.")
+  var name: ProviderName
+
+  @Flag(help: "Make a key if the credential is not set.")
+  var create = false
+
+  func run(at context: CommandContext) async throws {
+    try await context.show(ProviderJWKS(provider: name, create: create ? true : nil)) { reply in
+      let keySet = JSONValue.object(["keys": .array(reply.keys)])
+      context.console.print(String(decoding: keySet.encoded(), as: UTF8.self))
+    }
   }
 }

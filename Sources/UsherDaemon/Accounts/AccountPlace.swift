@@ -16,6 +16,6 @@ extension Dependencies {
     UsherError(
       .reauthenticationRequired,
       "provider \(record.provider) was changed after this account signed in: sign in again",
-      detail: .init(next: signIn(at: record.provider, scope: record.details.grant.scope)))
+      detail: .init(next: signIn(at: record.provider, for: record.details.grant.scope)))
   }
 }

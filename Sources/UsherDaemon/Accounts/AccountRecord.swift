@@ -80,7 +80,7 @@ struct AccountDetails: Codable, Sendable, Equatable {
   var signIn: SignInClaims?
   /// What the last sign-in requested; nil if it need not be repeated, and in rows that older
   /// versions wrote.
-  var signInRequest: SignInRequest?
+  var signInOptions: SignInOptions?
   var grant: Grant
 
   /// The TOTP secret (RFC 6238) of an account, and a record of the codes that clients received.
@@ -146,7 +146,7 @@ extension AccountDetails {
     authenticator = try members.decodeIfPresent(Authenticator.self, forKey: .authenticator)
     place = try members.decodeIfPresent(TokenPlace.self, forKey: .place)
     signIn = try members.decodeIfPresent(SignInClaims.self, forKey: .signIn)
-    signInRequest = try members.decodeIfPresent(SignInRequest.self, forKey: .signInRequest)
+    signInOptions = try members.decodeIfPresent(SignInOptions.self, forKey: .signInOptions)
     grant = try members.decode(Grant.self, forKey: .grant)
   }
 }
@@ -181,7 +181,12 @@ struct HeldToken: Sendable {
         issuer: issuer))
   }
 
-  var verified: HeldToken { copy(self) { $0.isUnverified = false } }
+  /// The same ID token after its signature was verified.
+  var verified: HeldToken {
+    var token = self
+    token.isUnverified = false
+    return token
+  }
 
   func isValid(for seconds: Int, at now: Timestamp, _ bootTime: BootTime? = nil) -> Bool {
     validUntil(for: seconds, at: now, bootTime) != nil
@@ -261,7 +266,7 @@ extension AccountRecord {
     return sorted.map { key, token in
       let isIDToken = key == .idToken
       return TokenSummary(
-        field: isIDToken ? .idToken : .accessToken,
+        field: isIDToken ? .idToken : nil,
         audience: key.audience.isEmpty || isIDToken ? nil : key.audience, scope: token.set.scope,
         expiresAt: token.set.expiresAt, status: status(of: token, at: now))
     }

@@ -54,7 +54,7 @@ extension AccountRepository {
       consents: existing?.consents ?? AccountConsents(), tokens: tokens)
     record.details.place = keptRecord?.details.place ?? place
     record.details.signIn = grant.signIn ?? keptRecord?.details.signIn
-    record.details.signInRequest = grant.signInRequest ?? keptRecord?.details.signInRequest
+    record.details.signInOptions = grant.signInOptions ?? keptRecord?.details.signInOptions
     let granted = record.consents.add(
       grant.consents, of: client, grantedBy: uid ?? owner.uid, at: now)
     record.minimise(at: now)

@@ -1,4 +1,6 @@
+import JSONRPC
 import Logging
+import Synchronization
 import UsherConfig
 import UsherCore
 import UsherFlows
@@ -13,6 +15,8 @@ final class ProviderHTTP: ProviderObserver {
   private let health: ProviderHealth
   private let dependencies: Dependencies
   private let clientTokens: ClientTokens
+  /// How many methods of client authentication each provider has refused.
+  private let refusedMethods = Mutex<[ProviderName: Int]>([:])
   private let inFlight = WorkCounter()
 
   init(
@@ -41,7 +45,7 @@ final class ProviderHTTP: ProviderObserver {
   ) async -> CallOutcome {
     let origin = Origin(provider: provider, flow: flow)
     guard let grant = call.clientToken else {
-      return await send(call, origin, accessToken, clientToken: nil)
+      return await sendAuthenticated(call, origin, accessToken)
     }
     do throws(ClientTokens.Unavailable) {
       let token = try await clientToken(by: grant, for: origin)
@@ -52,6 +56,26 @@ final class ProviderHTTP: ProviderObserver {
     } catch {
       return error.outcome
     }
+  }
+
+  /// Sends a call, and repeats it with the next method of client authentication if the provider
+  /// refuses the first one. The method that the provider accepts is remembered.
+  private func sendAuthenticated(
+    _ call: any ProviderCall, _ origin: Origin, _ accessToken: Secret?
+  ) async -> CallOutcome {
+    let name = origin.provider.name
+    let refused = refusedMethods.withLock { $0[name] ?? 0 }
+    let outcome = await send(
+      call, origin, accessToken, clientToken: nil, clientAuthAttempt: refused)
+    guard call.authenticatesClient, origin.provider.definition.oauthClient.triesMethods,
+      outcome.refusesClient
+    else { return outcome }
+    let another = await send(
+      call, origin, accessToken, clientToken: nil, clientAuthAttempt: refused + 1)
+    if !another.refusesClient, case .reply = another {
+      refusedMethods.withLock { $0[name] = refused + 1 }
+    }
+    return another
   }
 
   /// The provider to which a call is sent, and the tags of the credentials that its flow may use;
@@ -70,7 +94,8 @@ final class ProviderHTTP: ProviderObserver {
   }
 
   private func send(
-    _ call: any ProviderCall, _ origin: Origin, _ accessToken: Secret?, clientToken: Secret?
+    _ call: any ProviderCall, _ origin: Origin, _ accessToken: Secret?, clientToken: Secret?,
+    clientAuthAttempt: Int = 0
   ) async -> CallOutcome {
     inFlight.begin()
     defer { inFlight.end() }
@@ -80,7 +105,8 @@ final class ProviderHTTP: ProviderObserver {
       guard dependencies.descriptors.hasRoom(for: .provider) else {
         throw DescriptorBudget.exhausted
       }
-      outcome = await attempt(try render(call, origin, accessToken, clientToken), provider)
+      let request = try render(call, origin, accessToken, clientToken, clientAuthAttempt)
+      outcome = await attempt(request, provider)
       if !outcome.concernsOneAccount(call) {
         health.record(
           outcome, of: provider, by: call.endpoint, at: dependencies.clock.monotonicNow())
@@ -125,13 +151,17 @@ final class ProviderHTTP: ProviderObserver {
   /// provider needs any more.
   func providersChanged(_ providers: Set<ProviderName>) {
     clientTokens.removeTokens(of: providers)
+    refusedMethods.withLock { refused in
+      for provider in providers { refused[provider] = nil }
+    }
     transport.retain(dependencies.config.providers.map(\.http))
   }
 
   /// Renders a provider call as an HTTP request. If a credential is not set, or was set for another
   /// provider, this throws only if the call contains the credential.
   private func render<Call: ProviderCall>(
-    _ call: Call, _ origin: Origin, _ accessToken: Secret?, _ clientToken: Secret?
+    _ call: Call, _ origin: Origin, _ accessToken: Secret?, _ clientToken: Secret?,
+    _ clientAuthAttempt: Int
   ) throws(UsherError) -> HTTPRequest {
     guard let provider = Provider<Call.Settings>(origin.provider) else {
       throw UsherError(
@@ -144,7 +174,7 @@ final class ProviderHTTP: ProviderObserver {
           provider: provider, credential: callCredentials.credential,
           credentials: callCredentials.named,
           accessToken: accessToken, clientToken: clientToken,
-          transition: dependencies.transitionContext()))
+          clientAuthAttempt: clientAuthAttempt, transition: dependencies.transitionContext()))
     } catch {
       // The reason why the credential is missing is more useful than the call's error that it needs
       // one.
@@ -168,6 +198,12 @@ extension CallOutcome {
   fileprivate func concernsOneAccount(_ call: any ProviderCall) -> Bool {
     guard call.account != nil, case .reply(let reply) = self else { return false }
     return reply.status == 429
+  }
+
+  /// Whether the provider refuses the client or its method of authentication (RFC 6749 §5.2).
+  fileprivate var refusesClient: Bool {
+    guard case .reply(let reply) = self, [400, 401].contains(reply.status) else { return false }
+    return reply.jsonObject?["error"]?.stringValue == "invalid_client"
   }
 
   var summary: String {

@@ -4,7 +4,7 @@ import UsherConfig
 import UsherCore
 import UsherFlows
 
-/// Implementation of `provider.list`, `provider.get` and `provider.check`.
+/// Implementation of `provider.list`, `provider.get`, `provider.check` and `provider.jwks`.
 struct ProviderService: Sendable {
   let configStore: ConfigStore
   let credentials: Credentials
@@ -12,6 +12,7 @@ struct ProviderService: Sendable {
   let metadata: MetadataCache
   let verifier: IDTokenVerifier
   let clock: any Clock
+  let entropy: any Entropy
 
   /// Returns the providers that the caller may use.
   func list(_ caller: Caller) -> ProviderList.Reply {
@@ -34,6 +35,36 @@ struct ProviderService: Sendable {
     .init(
       kind: type.kind, summary: type.summary,
       params: StrictDecoding.documentedSchema(of: Machine.Params.self).json)
+  }
+}
+
+// Implementation of `provider.jwks`.
+extension ProviderService {
+  /// Returns the public key of the provider's client, and makes the key if the call says so.
+  func jwks(_ call: ProviderJWKS) async throws(UsherError) -> ProviderJWKS.Reply {
+    let provider = try configStore.provider(named: call.provider)
+    guard let name = provider.credentialName else {
+      throw UsherError(
+        .invalidParams, "provider \(provider.name) has no client_credential, which names the key",
+        field: "provider")
+    }
+    var credential = try credentials.credential(named: name)
+    if credential == nil, call.create == true {
+      let key = ClientKey.make { entropy.bytes($0) }
+      _ = try await credentials.set(CredentialSet(name: name, value: WireSecret(key)))
+      credential = key
+    }
+    guard let credential else {
+      throw UsherError(
+        .notFound,
+        "credential \(name) is not set: usherctl provider jwks \(provider.name) --create makes a key"
+      )
+    }
+    guard let key = ClientKey(pem: credential) else {
+      throw UsherError(
+        .invalidParams, "credential \(name) \(ClientKey.flaw)", field: "provider")
+    }
+    return .init(keys: [key.publicJWK])
   }
 }
 
@@ -118,10 +149,12 @@ extension ProviderService {
 
   private func credential(_ provider: ProviderConfig) -> ProviderCheck.Finding {
     do throws(UsherError) {
-      let isPublic = try credentials.credential(of: provider) == nil
+      guard let value = try credentials.credential(of: provider) else {
+        return .init(subject: "credential", fine: true, message: "a public client needs none")
+      }
+      let flaw = provider.definition.flaw(of: value, named: provider.credentialName ?? "")
       return .init(
-        subject: "credential", fine: true,
-        message: isPublic ? "a public client needs none" : "it is set")
+        subject: "credential", fine: flaw == nil, message: flaw.map { "it \($0)" } ?? "it is set")
     } catch {
       return .init(subject: "credential", fine: false, message: error.message)
     }

@@ -6,11 +6,24 @@ import UsherFlows
 extension Dependencies {
   /// Returns the flow to recommend in an error to a caller that has no account at a provider: the
   /// one that creates an account.
-  func signIn(at provider: ProviderName) -> UsherError.NextFlow? {
+  ///
+  /// - Parameter scope: The scope that the account's tokens must cover.
+  func signIn(at provider: ProviderName, for scope: String = "") -> UsherError.NextFlow? {
     guard let variety = configStore.current.provider(provider)?.settings.variety,
       let flow = ProviderRegistry.signIn(of: variety, isKnown: false)
     else { return nil }
-    return .init(provider: provider, kind: flow.kind)
+    let grants = ProviderRegistry.definition(of: variety).grants(in: scope)
+    return .init(provider: provider, kind: flow.kind, grants: grants)
+  }
+}
+
+extension ProviderDefinition {
+  /// Returns the grants that the words of a scope name, each once.
+  fileprivate static func grants(in scope: String) -> [String] {
+    scope.split(separator: " ").reduce(into: []) { grants, word in
+      guard let grant = grant(String(word)), !grants.contains(grant) else { return }
+      grants.append(grant)
+    }
   }
 }
 
@@ -28,16 +41,12 @@ extension AccountRecord {
       let usual = ProviderRegistry.signIn(of: settings.variety, isKnown: true)
     else { return nil }
     let definition = ProviderRegistry.definition(of: settings.variety)
-    var grants: [String] = []
-    for word in scope.split(separator: " ") {
-      guard let grant = definition.grant(String(word)), !grants.contains(grant) else { continue }
-      grants.append(grant)
-    }
     var next = UsherError.NextFlow(
-      provider: provider, kind: usual.kind, account: usual.namesAccount ? id : nil, grants: grants)
+      provider: provider, kind: usual.kind, account: usual.namesAccount ? id : nil,
+      grants: definition.grants(in: scope))
     guard definition.hasScopes else { return next }
     // The same name can stand for a provider of another type by now, which lacks the kind.
-    if let request = details.signInRequest,
+    if let request = details.signInOptions,
       ProviderRegistry.flow(request.kind, of: settings.variety) != nil
     {
       next.kind = request.kind

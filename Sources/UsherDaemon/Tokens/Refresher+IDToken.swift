@@ -1,11 +1,12 @@
 import Logging
 import UsherCore
 import UsherFlows
+import UsherStore
 
 // ID tokens (OIDC Core §2). A refresh may bring a new one; its signature is verified when a client
 // asks for it, so that access tokens need not wait for the provider's keys.
 extension Refresher {
-  /// Returns the encoded reply of `token.get` with an ID token that is valid for at least `seconds`.
+  /// Returns the encoded reply of `token.get` with an ID token valid for at least `seconds`.
   ///
   /// The tokens are refreshed if the ID token is not valid for that long. If the last refresh
   /// returned no ID token, the provider is not asked again until the user has signed in anew.

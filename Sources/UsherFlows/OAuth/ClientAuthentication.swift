@@ -3,44 +3,69 @@ import UsherConfig
 import UsherCore
 
 /// How the daemon identifies and authenticates itself as the client in one request to an OAuth
-/// endpoint, by exactly one method (RFC 6749 §2.3).
+/// endpoint, by exactly one method (RFC 6749 §2.3, OIDC Core §9).
 struct ClientAuthentication {
   var fields: [(name: String, value: String)]
   var headers: [HTTPRequest.Header]
+
+  /// What the provider's metadata says about the authentication of clients at an endpoint.
+  struct Terms {
+    /// The methods that the endpoint accepts; nil if the metadata lists none, which means
+    /// `client_secret_basic` (RFC 8414 §2).
+    var methods: [String]?
+    /// The algorithms of signed assertions that the endpoint accepts; nil if the metadata lists
+    /// none.
+    var algorithms: [String]?
+    /// The audience of signed assertions.
+    var audience = ""
+  }
 
   /// Selects the method and builds the form fields and headers for it.
   ///
   /// A public client sends only its `client_id`.
   ///
-  /// - Parameter accepted: The methods that the endpoint's metadata lists. Nil if it lists none,
-  ///   which means `client_secret_basic` (RFC 8414 §2).
-  /// - Throws: `internalError` if the configured credential is not set.
+  /// - Throws: `internalError` if the configured credential is not set, or is not a key that can
+  ///   sign.
   init<Settings: ProviderTypeSettings>(
-    _ context: RenderContext<Settings>, accepted: [String]?
+    _ context: RenderContext<Settings>, _ terms: Terms
   ) throws(UsherError) {
     let client = context.provider.config.definition.oauthClient
     guard client.credential != nil else {
-      fields = [("client_id", client.id)]
-      headers = []
+      (fields, headers) = ([("client_id", client.id)], [])
       return
     }
     let secret = try context.requiredCredential()
-    if Self.usesPost(client.auth, accepted ?? []) {
+    let methods = client.auth.methods(accepted: terms.methods, hasKey: ClientKey.isPEM(secret))
+    switch methods[context.clientAuthAttempt % methods.count] {
+    case .basic: (fields, headers) = ([], [Self.basic(client.id, secret)])
+    case .post:
       fields = [("client_id", client.id), ("client_secret", secret.revealed())]
       headers = []
-    } else {
-      fields = []
-      headers = [Self.basic(client.id, secret)]
+    case .clientSecretJWT:
+      let assertion = ClientAssertion(
+        clientID: client.id, audience: terms.audience, at: context.transition)
+      (fields, headers) = (Self.fields(client.id, assertion.signed(with: secret)), [])
+    case .privateKeyJWT:
+      let assertion = ClientAssertion(
+        clientID: client.id, audience: terms.audience, at: context.transition)
+      guard let key = ClientKey(pem: secret),
+        let signed = assertion.signed(with: key, accepted: terms.algorithms)
+      else {
+        throw UsherError(
+          .internalError, "credential \(client.credential ?? "") \(ClientKey.flaw)")
+      }
+      (fields, headers) = (Self.fields(client.id, signed), [])
+    case .auto, .none: (fields, headers) = ([("client_id", client.id)], [])
     }
   }
 
-  private static func usesPost(_ configured: OIDCClientAuth, _ accepted: [String]) -> Bool {
-    switch configured {
-    case .basic: false
-    case .post: true
-    case .auto, .none:
-      !accepted.contains("client_secret_basic") && accepted.contains("client_secret_post")
-    }
+  private static func fields(
+    _ clientID: String, _ assertion: Secret
+  ) -> [(name: String, value: String)] {
+    [
+      ("client_id", clientID), ("client_assertion_type", ClientAssertion.type),
+      ("client_assertion", assertion.revealed()),
+    ]
   }
 
   /// Returns a Basic header. The client id and the secret are each form-encoded before they are
@@ -49,5 +74,25 @@ struct ClientAuthentication {
     let pair = FormEncoding.encode(id) + ":" + FormEncoding.encode(secret.revealed())
     let encoded = Data(pair.utf8).base64EncodedString()
     return HTTPRequest.Header("Authorization", Secret("Basic \(encoded)"))
+  }
+}
+
+extension OIDCClientAuth {
+  /// Returns the methods to try, in this order: one, unless the method is chosen automatically. A
+  /// provider may refuse a method that its metadata lists, or accept one that it does not list.
+  ///
+  /// - Parameters:
+  ///   - accepted: The methods that the endpoint's metadata lists; nil if it lists none.
+  ///   - hasKey: Whether the credential is a private key, which serves one method only.
+  fileprivate func methods(accepted: [String]?, hasKey: Bool) -> [OIDCClientAuth] {
+    guard self == .auto else { return [self] }
+    if hasKey { return [.privateKeyJWT] }
+    let accepted = accepted ?? []
+    let known: [(name: String, method: OIDCClientAuth)] = [
+      ("client_secret_basic", .basic), ("client_secret_post", .post),
+      ("client_secret_jwt", .clientSecretJWT),
+    ]
+    let listed = known.filter { accepted.contains($0.name) }.map(\.method)
+    return listed + [.basic, .post].filter { !listed.contains($0) }
   }
 }

@@ -8,4 +8,7 @@ package struct OAuthClient: Sendable, Equatable {
   /// client.
   package var credential: String?
   package var auth: OIDCClientAuth
+
+  /// Whether another method of authentication is tried if the provider refuses one.
+  package var triesMethods: Bool { credential != nil && auth == .auto }
 }

@@ -77,9 +77,9 @@ extension IDTokenClaims {
   /// §12.2).
   ///
   /// The token must have the same issuer, client and subject as the ID token of the sign-in, the
-  /// same `azp`, and no other `nonce`. Its signature is not checked: it came directly from the token
-  /// endpoint (§3.1.3.7 item 6), and the daemon verifies it before it hands the token out. A token
-  /// that cannot be parsed is not an error.
+  /// same `azp`, and no other `nonce`. Its signature is not checked: it came directly from the
+  /// token endpoint (§3.1.3.7 item 6), and the daemon verifies it before it hands the token out. A
+  /// token that cannot be parsed is not an error.
   ///
   /// - Parameter signIn: The claims of the sign-in's ID token; nil if they are not known.
   package static func flaw(

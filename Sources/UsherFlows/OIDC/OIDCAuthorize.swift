@@ -209,7 +209,7 @@ extension OIDCAuthorize {
       .init(
         nonce: attempt.nonce, maxAge: maxAge, acrValues: acrValues, account: request.account,
         keepAlive: request.keepAlive,
-        request: SignInRequest(kind: Self.kind, acrValues: request.hints["acr_values"])))
+        request: SignInOptions(kind: Self.kind, acrValues: request.hints["acr_values"])))
     state = .signingIn(signIn)
     problem = nil
     return answer

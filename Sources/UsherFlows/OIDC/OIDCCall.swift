@@ -57,6 +57,14 @@ package enum OIDCCall: ProviderCall {
     }
   }
 
+  package var authenticatesClient: Bool {
+    switch self {
+    case .exchange, .refresh, .devicePoll, .deviceAuthorization: true
+    case .revoke(let revocation, _): revocation.bearer == nil
+    case .discovery, .jwks, .userinfo: false
+    }
+  }
+
   package var revokedToken: RevokedToken? {
     guard case .revoke(let revocation, _) = self else { return nil }
     return RevokedToken(secret: revocation.token, kind: revocation.kind)

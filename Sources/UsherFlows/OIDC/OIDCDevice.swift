@@ -75,7 +75,7 @@ package struct OIDCDevice: FlowMachine, DiscoveringMachine {
       isConfiguredScope: params.scope == nil,
       terms: .init(
         account: context.account, keepAlive: params.keepAlive ?? false,
-        request: SignInRequest(kind: kind), needsIDToken: false),
+        request: SignInOptions(kind: kind), needsIDToken: false),
       state: .discovering(RetryBackoff()))
     return (flow, .proceed([.discover]))
   }

@@ -16,6 +16,9 @@ package struct OIDCMetadata: Codable, Sendable, Equatable {
   /// The client authentication methods of the revocation endpoint
   /// (`revocation_endpoint_auth_methods_supported`); nil if the metadata does not list them.
   package var revocationAuthMethods: [String]?
+  /// The signature algorithms of client assertions at the token endpoint
+  /// (`token_endpoint_auth_signing_alg_values_supported`); nil if the metadata does not list them.
+  package var clientAuthAlgorithms: [String]?
   /// The algorithms with which the provider signs ID tokens
   /// (`id_token_signing_alg_values_supported`); nil if the metadata does not list them.
   package var idTokenAlgorithms: [String]?

@@ -54,6 +54,7 @@ extension OIDCMetadata {
     jwksURI = try reader.url("jwks_uri", or: named.jwks)
     clientAuthMethods = reader.texts("token_endpoint_auth_methods_supported")
     revocationAuthMethods = reader.texts("revocation_endpoint_auth_methods_supported")
+    clientAuthAlgorithms = reader.texts("token_endpoint_auth_signing_alg_values_supported")
     idTokenAlgorithms = reader.texts("id_token_signing_alg_values_supported")
     scopes = reader.texts("scopes_supported")
     namesIssuerInRedirect = reader.isTrue("authorization_response_iss_parameter_supported")

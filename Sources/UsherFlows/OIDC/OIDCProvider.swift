@@ -1,5 +1,6 @@
 import JSONRPC
 import UsherConfig
+import UsherCore
 
 /// The definition of providers that speak OpenID Connect and publish their metadata (OIDC
 /// Discovery).
@@ -16,6 +17,11 @@ extension ProviderDefinition where Settings == OIDCSettings {
 
   func tokens(attributes: [String: JSONValue], installation: String?) -> TokenHandling {
     .discovered { [provider] in OIDCTokens(provider: provider, metadata: $0) }
+  }
+
+  func flaw(of credential: Secret, named name: String) -> String? {
+    guard settings.clientAuth == .privateKeyJWT || ClientKey.isPEM(credential) else { return nil }
+    return ClientKey(pem: credential) == nil ? ClientKey.flaw : nil
   }
 
   var oauthClient: OAuthClient {

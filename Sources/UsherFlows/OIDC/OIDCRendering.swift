@@ -52,7 +52,7 @@ extension OIDCCall {
       throw UsherError(
         .internalError, "a form body was requested for an OpenID call that is sent without one")
     }
-    let client = try ClientAuthentication(context, accepted: metadata.clientAuthMethods)
+    let client = try ClientAuthentication(context, metadata.clientAuthTerms(context.provider))
     switch context.provider.settings.tokenRequest {
     case .form: return .form(endpoint, fields + client.fields, headers: client.headers)
     case .json:
@@ -75,9 +75,20 @@ extension OIDCCall {
       let client = ("client_id", context.provider.settings.clientID)
       return .form(endpoint, fields + [client], headers: [.bearer(bearer)])
     }
-    let client = try ClientAuthentication(
-      context, accepted: metadata.revocationAuthMethods ?? metadata.clientAuthMethods)
+    var terms = metadata.clientAuthTerms(context.provider)
+    terms.methods = metadata.revocationAuthMethods ?? terms.methods
+    let client = try ClientAuthentication(context, terms)
     return .form(endpoint, fields + client.fields, headers: client.headers)
+  }
+}
+
+extension OIDCMetadata {
+  fileprivate func clientAuthTerms(
+    _ provider: Provider<OIDCSettings>
+  ) -> ClientAuthentication.Terms {
+    .init(
+      methods: clientAuthMethods, algorithms: clientAuthAlgorithms,
+      audience: provider.settings.assertionAudience == .issuer ? issuer : tokenEndpoint ?? issuer)
   }
 }
 

@@ -2,9 +2,9 @@ import UsherConfig
 import UsherCore
 
 extension OIDCMetadata {
-  /// Returns the configured scope without `offline_access` if the provider lists its scopes and that
-  /// is not among them: such a provider issues refresh tokens by other means, or none, and may
-  /// refuse the scope.
+  /// Returns the configured scope without `offline_access` if the provider lists its scopes and
+  /// that is not among them: such a provider issues refresh tokens by other means, or none, and
+  /// may refuse the scope.
   func known(in scope: String) -> String {
     guard let scopes, !scopes.contains(where: { $0.hasSameBytes(as: "offline_access") }) else {
       return scope

@@ -27,7 +27,7 @@ struct OIDCSignIn: RetryingMachine, Codable, Sendable, Equatable {
     var account: KnownAccount?
     var keepAlive = false
     /// What the flow requested; nil in flows that an older version stored.
-    var request: SignInRequest?
+    var request: SignInOptions?
     /// Whether a missing ID token is an error. If it is not, the userinfo endpoint identifies the
     /// user.
     ///
@@ -217,7 +217,7 @@ struct OIDCSignIn: RetryingMachine, Codable, Sendable, Equatable {
       tokens: copy(tokens) { $0.idToken = nil })
     grant.idToken = verified?.idToken
     grant.signIn = verified?.signIn
-    grant.signInRequest = terms.request
+    grant.signInOptions = terms.request
     return .finish(Completion(grant: grant))
   }
 }

@@ -42,7 +42,7 @@ extension PaysafeCall {
     _ context: RenderContext<PaysafeSettings>
   ) throws(UsherError) -> HTTPRequest {
     let settings = context.provider.settings
-    let client = try ClientAuthentication(context, accepted: nil)
+    let client = try ClientAuthentication(context, .init())
     return .form(
       settings.paths.token.url(under: settings.baseURL, "brandIdentity", brand),
       fields + client.fields, headers: client.headers)

@@ -10,8 +10,7 @@ struct NextTests {
 
   init() throws { fixture = try OIDCFixture(clock) }
 
-  /// Starts the flow that an error names, and decides at its page; returns the parameters with which
-  /// it was started.
+  /// Starts the flow that an error names, and decides at its page; returns its parameters.
   @discardableResult
   private func follow(_ error: JSONValue) throws -> JSONValue {
     let start = try #require(error.data["next"]?["params"])

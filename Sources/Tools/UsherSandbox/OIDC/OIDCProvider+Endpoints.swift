@@ -3,7 +3,7 @@ extension OIDCBackend {
   func authorizeDevice(_ call: EndpointCall) async -> Reply {
     await respondingWithOAuthErrors {
       let form = try call.postedForm()
-      let client = try clients.authenticate(call, form)
+      let client = try await authenticate(call, form)
       let start = ledger.startDevice(
         client: client, scope: try Scope.parse(form["scope"]), now: context.clock.now())
       let page = "\(issuer(call))/device"
@@ -46,7 +46,7 @@ extension OIDCBackend {
   func revoke(_ call: EndpointCall) async -> Reply {
     await respondingWithOAuthErrors {
       let form = try call.postedForm()
-      let client = try clients.authenticate(call, form)
+      let client = try await authenticate(call, form)
       try ledger.tokens.revoke(
         try form.required("token"), client: client, now: context.clock.now())
       return Reply(status: 200, headers: ["Cache-Control": "no-store"])
@@ -57,7 +57,7 @@ extension OIDCBackend {
   func introspect(_ call: EndpointCall) async -> Reply {
     await respondingWithOAuthErrors {
       let form = try call.postedForm()
-      let client = try clients.authenticate(call, form)
+      let client = try await authenticate(call, form)
       guard client.secret != nil else {
         throw OAuthError.client("a public client may not introspect")
       }

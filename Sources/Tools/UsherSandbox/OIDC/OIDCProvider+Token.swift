@@ -3,7 +3,7 @@ extension OIDCBackend {
   func token(_ call: EndpointCall) async -> Reply {
     await respondingWithOAuthErrors {
       let form = try call.postedForm()
-      let client = try clients.authenticate(call, form)
+      let client = try await authenticate(call, form)
       guard let grantType = form["grant_type"] else {
         throw OAuthError("invalid_request", "grant_type is missing")
       }

@@ -16,6 +16,13 @@ package struct OIDCBackendSettings: BackendSettings, Hashable {
   package var bindRefreshScope = false
   /// Whether a refresh returns a new ID token (OIDC Core §12.2).
   package var idTokenOnRefresh = true
+  /// The methods by which clients may authenticate themselves, of OIDC Core §9; nil: all that the
+  /// sandbox knows.
+  package var clientAuthMethods: [String]?
+  /// The key sets (JWKS) of the clients that sign assertions, by client id.
+  package var clientKeys: [String: JSON] = [:]
+  /// Whether an assertion must be for the token endpoint instead of the issuer.
+  package var assertionsAreForEndpoint = false
   /// Seconds by which the clock of the whole sandbox is ahead of the machine's.
   package var clockOffsetSeconds = 0.0
   package var idToken = IDTokenSettings()

@@ -1,0 +1,75 @@
+import Crypto
+import FoundationEssentials
+import JWTKit
+
+extension OIDCBackend {
+  private static let assertionType = "urn:ietf:params:oauth:client-assertion-type:jwt-bearer"
+
+  /// Authenticates the client of a request by one of the methods that the settings accept.
+  func authenticate(_ call: EndpointCall, _ form: Form) async throws -> Client {
+    let method = Self.method(call, form)
+    let accepted = settings.clientAuthMethods
+    guard accepted.isEmpty || accepted.contains(method) else {
+      throw OAuthError.client("the method \(method) is not accepted")
+    }
+    guard form.has("client_assertion") else { return try clients.authenticate(call, form) }
+    return try await authenticateByAssertion(call, form)
+  }
+
+  /// The name of the method in OIDC Core §9. An assertion counts as `private_key_jwt`.
+  private static func method(_ call: EndpointCall, _ form: Form) -> String {
+    if form.has("client_assertion") { return "private_key_jwt" }
+    if call.headers["authorization"] != nil { return "client_secret_basic" }
+    return form.has("client_secret") ? "client_secret_post" : "none"
+  }
+
+  /// Authenticates a client by a signed assertion (RFC 7523 §3). The client's key set verifies it,
+  /// or the client secret if there is no key set. An assertion is valid once.
+  private func authenticateByAssertion(
+    _ call: EndpointCall, _ form: Form
+  ) async throws -> Client {
+    guard form["client_assertion_type"] == Self.assertionType else {
+      throw OAuthError("invalid_request", "client_assertion_type is missing or unknown")
+    }
+    guard call.headers["authorization"] == nil, !form.has("client_secret") else {
+      throw OAuthError("invalid_request", "the client uses two authentication methods at once")
+    }
+    guard let id = form["client_id"], let client = clients.named(id) else {
+      throw OAuthError.client("client_id is missing or unknown")
+    }
+    let keys = JWTKeyCollection()
+    if let set = settings.clientKeys[id] {
+      try await keys.add(jwks: set.decoded(as: JWKS.self))
+    } else if let secret = client.secret {
+      // JWTKit takes no key that is shorter than the hash, and zeros at its end change nothing
+      // (RFC 2104 §2).
+      let missing = max(0, SHA256.byteCount - secret.utf8.count)
+      let key = Array(secret.utf8) + Array(repeating: 0, count: missing)
+      await keys.add(hmac: HMACKey(from: key), digestAlgorithm: .sha256)
+    } else {
+      throw OAuthError.client("no key of this client is registered")
+    }
+    guard
+      let claims = try? await keys.verify(form["client_assertion"] ?? "", as: Claims.self).members
+    else { throw OAuthError.client("the signature of the assertion is wrong") }
+    try check(claims, of: client, call)
+    return client
+  }
+
+  private func check(
+    _ claims: [String: JSON], of client: Client, _ call: EndpointCall
+  ) throws(OAuthError) {
+    let audience = issuer(call) + (settings.assertionsAreForEndpoint ? "/token" : "")
+    guard claims["iss"] == .string(client.id), claims["sub"] == .string(client.id) else {
+      throw .client("iss or sub is not the client")
+    }
+    guard claims["aud"] == .string(audience) else { throw .client("aud is not \(audience)") }
+    let now = Int(context.clock.now().timeIntervalSince1970)
+    guard case .integer(let end)? = claims["exp"], (now...now + 300).contains(end) else {
+      throw .client("exp is missing, has passed, or is too far away")
+    }
+    guard case .string(let id)? = claims["jti"], ledger.usedAssertions.insert(id).inserted else {
+      throw .client("jti is missing or was used before")
+    }
+  }
+}
