@@ -11,6 +11,8 @@ package struct OIDCSettings: SettingsSection {
   package var assertionAudience = OIDCAssertionAudience.issuer
   package var scopes = ["openid", "profile", "offline_access"]
   package var redirect = Redirect.loopback
+  /// Whether the daemon pushes authorization requests to the provider (RFC 9126).
+  package var pushedRequests = OIDCPushedRequests.auto
   /// The endpoints to use in place of those in the provider's metadata.
   package var endpoints = OIDCEndpoints()
   /// Whether the provider's metadata may name hosts of a private network although the issuer's host
@@ -51,6 +53,7 @@ package struct OIDCSettings: SettingsSection {
     table.setting(&assertionAudience, "client_assertion_audience")
     table.setting(&scopes, "scopes", violation: Self.violation(scopes:))
     table.setting(&redirect, "redirect")
+    table.setting(&pushedRequests, "pushed_requests")
     table.setting(&allowPrivateEndpoints, "allow_private_endpoints")
     table.setting(&audience, "audience") { $0.visibleViolation(upTo: 1024) }
     table.setting(&clockSkewSeconds, "clock_skew_seconds", 0...300)
@@ -148,6 +151,16 @@ package enum OIDCClientAuth: String, TextSetting, Codable, CaseIterable, Equatab
   }
 }
 
+/// Whether the daemon sends the parameters of an authorization request to the provider itself, so
+/// that the browser carries only a reference to them (RFC 9126).
+package enum OIDCPushedRequests: String, TextSetting, Codable, CaseIterable, Equatable, Sendable {
+  /// If the provider requires it. A reference lives for a short time only, so a page that is opened
+  /// late fails.
+  case auto
+  case always
+  case never
+}
+
 /// Whom a client's signed assertion is for: its claim `aud`.
 package enum OIDCAssertionAudience: String, TextSetting, Codable, CaseIterable, Equatable, Sendable
 {
@@ -166,6 +179,7 @@ package struct OIDCEndpoints: SettingsSection {
   package var revocation: ProviderURL?
   package var jwks: ProviderURL?
   package var deviceAuthorization: ProviderURL?
+  package var pushedAuthorizationRequest: ProviderURL?
 
   package static var blank: OIDCEndpoints { OIDCEndpoints() }
 
@@ -176,6 +190,7 @@ package struct OIDCEndpoints: SettingsSection {
     table.setting(&revocation, "revocation")
     table.setting(&jwks, "jwks")
     table.setting(&deviceAuthorization, "device_authorization")
+    table.setting(&pushedAuthorizationRequest, "pushed_authorization_request")
   }
 }
 

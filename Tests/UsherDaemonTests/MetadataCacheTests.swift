@@ -85,8 +85,8 @@ struct MetadataCacheTests {
           Self.appended, ["token_endpoint": .string(issuer + "/token")], issuer: issuer)
         provider.publish(
           path, ["device_authorization_endpoint": .string(issuer + "/device")], issuer: issuer)
-        #expect(
-          Self.endpoints(try await discovery()) == [issuer + "/token", issuer + "/device"])
+        let found = Self.endpoints(try await discovery())
+        #expect(found == [issuer + "/token", issuer + "/device"])
         #expect(provider.requests() == Self.all)
       }
     }
@@ -97,7 +97,10 @@ struct MetadataCacheTests {
     try await withProvider { provider, issuer, clock, discovery in
       provider.publish(
         Self.inserted, ["token_endpoint": .string(issuer + "/token")], issuer: issuer)
-      for _ in 0..<3 { #expect(Self.endpoints(try await discovery()).first == issuer + "/token") }
+      for _ in 0..<3 {
+        let found = Self.endpoints(try await discovery())
+        #expect(found.first == issuer + "/token")
+      }
       #expect(provider.requests() == Self.all)
       clock.advance(by: .seconds(3599))
       _ = try await discovery()
@@ -114,15 +117,20 @@ struct MetadataCacheTests {
       provider.publish(
         Self.appended, ["token_endpoint": .string(issuer + "/token")], issuer: issuer)
       provider.fail(Self.inserted, status: 503)
-      for _ in 0..<3 { #expect(Self.endpoints(try await discovery()).last == .some(nil)) }
+      for _ in 0..<3 {
+        let found = Self.endpoints(try await discovery())
+        #expect(found == [issuer + "/token", nil])
+      }
       #expect(provider.requests() == Self.all)
       provider.publish(
         Self.inserted, ["device_authorization_endpoint": .string(issuer + "/device")],
         issuer: issuer)
       clock.advance(by: .seconds(299))
-      #expect(Self.endpoints(try await discovery()).last == .some(nil))
+      var found = Self.endpoints(try await discovery())
+      #expect(found == [issuer + "/token", nil])
       clock.advance(by: .seconds(2))
-      #expect(Self.endpoints(try await discovery()).last == issuer + "/device")
+      found = Self.endpoints(try await discovery())
+      #expect(found == [issuer + "/token", issuer + "/device"])
       #expect(provider.requests() == Self.all)
     }
   }
@@ -137,7 +145,8 @@ struct MetadataCacheTests {
       }
       provider.publish(
         Self.appended, ["token_endpoint": .string(issuer + "/token")], issuer: issuer)
-      #expect(Self.endpoints(try await discovery()).first == issuer + "/token")
+      let found = Self.endpoints(try await discovery())
+      #expect(found.first == issuer + "/token")
     }
   }
 }

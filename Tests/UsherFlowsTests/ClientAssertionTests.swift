@@ -21,7 +21,8 @@ struct ClientAssertionTests {
       RenderContext(
         provider: Provider(provider)!, credential: Secret(credential),
         clientAuthAttempt: attempt, transition: moment()))
-    var fields = FormEncoding.decode(request.body?.revealed() ?? "") ?? [:]
+    let pairs = try #require(FormEncoding.decode(request.body?.revealed() ?? ""))
+    var fields = Dictionary(pairs.map { ($0.name, $0.value) }) { first, _ in first }
     if let header = request.headers.first(where: { $0.name == "Authorization" }) {
       fields["Authorization"] = header.value.revealed()
     }

@@ -8,7 +8,9 @@ import UsherTestKit
 ///
 /// `Fixtures/StoredFlows` has one file per machine, with the stored form of each state by name. A
 /// flow that is in progress during an upgrade is in one of these forms, so a form that was released
-/// is never rewritten: `USHER_UPDATE_GOLDEN=1` adds the states that a file does not have.
+/// is never rewritten: `USHER_UPDATE_GOLDEN=1` adds the states that a file does not have. If the
+/// form of a machine changes, a new variant has the new forms, and the files of the earlier
+/// variants must still be readable.
 ///
 /// - Parameters:
 ///   - name: The file's name without its extension, by default the name of the machine's type. A
@@ -33,12 +35,18 @@ func checkStoredForms<Machine: FlowMachine>(
   }
   let decoder = JSONDecoder()
   decoder.userInfo[.sealedStorage] = true
-  // Some states have a newer form under another name; the earlier one must still be readable.
-  for (state, form) in forms {
-    let read = try? decoder.decode(Machine.self, from: Data(form.utf8))
-    #expect(
-      read != nil, "state \"\(state)\" of \(file.lastPathComponent) cannot be read",
-      sourceLocation: location)
+  // Some states have a newer form under another name or in another variant; the earlier one must
+  // still be readable.
+  for earlier in try FileManager.default.contentsOfDirectory(
+    at: folder, includingPropertiesForKeys: nil)
+  where earlier.lastPathComponent.prefix(while: { !"-.".contains($0) }) == name {
+    let forms = try JSONDecoder().decode([String: String].self, from: Data(contentsOf: earlier))
+    for (state, form) in forms {
+      let read = try? decoder.decode(Machine.self, from: Data(form.utf8))
+      #expect(
+        read != nil, "state \"\(state)\" of \(earlier.lastPathComponent) cannot be read",
+        sourceLocation: location)
+    }
   }
   for flow in flows {
     let form = try #require(

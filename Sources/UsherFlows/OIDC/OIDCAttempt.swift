@@ -13,6 +13,9 @@ struct OIDCAttempt: Codable, Sendable, Equatable {
   /// The `nonce` that binds the ID token to this round; 192 bits.
   let nonce: Sealed<Secret>
   let verifier: Sealed<Secret>
+  /// The reference to the authorization request that was pushed to the provider (RFC 9126 §2.2);
+  /// nil if the browser carries the whole request.
+  var requestURI: String?
 
   init(
     _ metadata: OIDCMetadata, authorizationEndpoint: String, _ transition: inout TransitionContext
@@ -28,14 +31,25 @@ struct OIDCAttempt: Codable, Sendable, Equatable {
     OIDCAttempt(metadata, authorizationEndpoint: authorizationEndpoint, &transition)
   }
 
-  /// Returns the authorization URL for the browser (RFC 6749 §4.1.1, RFC 7636 §4.3, OIDC Core
-  /// §3.1.2.1).
-  ///
-  /// - Parameter hints: Additional query parameters from the caller. They override
-  ///   `extra_authorize` of the configuration.
+  /// Returns the authorization URL for the browser.
   func url(
     redirectURI: String, scope: String, hints: [String: String], settings: OIDCSettings
   ) -> String {
+    let fields =
+      requestURI.map { [("client_id", settings.clientID), ("request_uri", $0)] }
+      ?? parameters(redirectURI: redirectURI, scope: scope, hints: hints, settings: settings)
+    let separator = authorizationEndpoint.contains("?") ? "&" : "?"
+    return authorizationEndpoint + separator + FormEncoding.encode(fields)
+  }
+
+  /// Returns the parameters of the authorization request (RFC 6749 §4.1.1, RFC 7636 §4.3, OIDC Core
+  /// §3.1.2.1).
+  ///
+  /// - Parameter hints: Additional parameters from the caller. They override `extra_authorize` of
+  ///   the configuration.
+  func parameters(
+    redirectURI: String, scope: String, hints: [String: String], settings: OIDCSettings
+  ) -> [(name: String, value: String)] {
     var fields: [(name: String, value: String)] = [
       ("response_type", "code"), ("client_id", settings.clientID), ("redirect_uri", redirectURI),
       ("scope", scope), ("state", state.unsealed().revealed()),
@@ -56,7 +70,6 @@ struct OIDCAttempt: Codable, Sendable, Equatable {
     for (name, value) in more.sorted(by: { $0.key < $1.key }) where !taken.contains(name) {
       fields.append((name, value))
     }
-    let separator = authorizationEndpoint.contains("?") ? "&" : "?"
-    return authorizationEndpoint + separator + FormEncoding.encode(fields)
+    return fields
   }
 }

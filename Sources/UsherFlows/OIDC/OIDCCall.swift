@@ -19,6 +19,8 @@ package enum OIDCCall: ProviderCall {
   case revoke(Revocation, OIDCMetadata)
   /// Fetches the user's profile from the userinfo endpoint (OIDC Core §5.3).
   case userinfo(accessToken: Secret, OIDCMetadata)
+  /// Sends the parameters of an authorization request to the provider (RFC 9126 §2.1).
+  case pushAuthorization([String: String], OIDCMetadata)
   /// Requests a device code (RFC 8628 §3.1).
   case deviceAuthorization(scope: String, OIDCMetadata)
   /// Polls for the tokens of a device code (RFC 8628 §3.4).
@@ -47,19 +49,20 @@ package enum OIDCCall: ProviderCall {
     case .revoke: "revocation"
     case .userinfo: "userinfo"
     case .deviceAuthorization: "device_authorization"
+    case .pushAuthorization: "par"
     }
   }
 
   package var endpoint: ProviderEndpoint {
     switch self {
     case .exchange, .refresh, .devicePoll: .token
-    case .discovery, .jwks, .revoke, .userinfo, .deviceAuthorization: .other
+    case .discovery, .jwks, .revoke, .userinfo, .deviceAuthorization, .pushAuthorization: .other
     }
   }
 
   package var authenticatesClient: Bool {
     switch self {
-    case .exchange, .refresh, .devicePoll, .deviceAuthorization: true
+    case .exchange, .refresh, .devicePoll, .deviceAuthorization, .pushAuthorization: true
     case .revoke(let revocation, _): revocation.bearer == nil
     case .discovery, .jwks, .userinfo: false
     }
@@ -97,7 +100,9 @@ extension FlowMachine where Call == OIDCCall {
       let answer = TokenReply(reply, to: request, at: Timestamp(milliseconds: 0))
       guard case .granted(let tokens) = answer else { return [] }
       return OIDCCall.revoking(tokens, metadata)
-    case .discovery, .jwks, .refresh, .revoke, .userinfo, .deviceAuthorization: return []
+    case .discovery, .jwks, .refresh, .revoke, .userinfo, .deviceAuthorization,
+      .pushAuthorization:
+      return []
     }
   }
 }

@@ -9,6 +9,7 @@ package struct OIDCMetadata: Codable, Sendable, Equatable {
   package var userinfoEndpoint: String?
   package var revocationEndpoint: String?
   package var deviceAuthorizationEndpoint: String?
+  package var pushedAuthorizationRequestEndpoint: String?
   package var jwksURI: String?
   /// The client authentication methods of the token endpoint
   /// (`token_endpoint_auth_methods_supported`); nil if the metadata does not list them.
@@ -28,6 +29,9 @@ package struct OIDCMetadata: Codable, Sendable, Equatable {
   /// The scopes that the provider knows (`scopes_supported`); nil if the metadata does not list
   /// them. A provider need not list all that it knows.
   package var scopes: [String]?
+  /// Whether the provider accepts only authorization requests that were pushed to it (RFC 9126 §5);
+  /// nil in flows that an older version stored.
+  package var requiresPushedRequests: Bool?
 
   package init(issuer: String) { self.issuer = issuer }
 

@@ -51,12 +51,15 @@ extension OIDCMetadata {
     revocationEndpoint = try reader.url("revocation_endpoint", or: named.revocation)
     deviceAuthorizationEndpoint = try reader.url(
       "device_authorization_endpoint", or: named.deviceAuthorization)
+    pushedAuthorizationRequestEndpoint = try reader.url(
+      "pushed_authorization_request_endpoint", or: named.pushedAuthorizationRequest)
     jwksURI = try reader.url("jwks_uri", or: named.jwks)
     clientAuthMethods = reader.texts("token_endpoint_auth_methods_supported")
     revocationAuthMethods = reader.texts("revocation_endpoint_auth_methods_supported")
     clientAuthAlgorithms = reader.texts("token_endpoint_auth_signing_alg_values_supported")
     idTokenAlgorithms = reader.texts("id_token_signing_alg_values_supported")
     scopes = reader.texts("scopes_supported")
+    if reader.isTrue("require_pushed_authorization_requests") { requiresPushedRequests = true }
     namesIssuerInRedirect = reader.isTrue("authorization_response_iss_parameter_supported")
     if tokenEndpoint == nil { throw InvalidValue("the metadata has no token_endpoint") }
   }

@@ -13,7 +13,8 @@ extension OIDCCall {
         headers: [.acceptJSON, .bearer(token)])
     case .revoke(let revocation, let metadata):
       return try Self.render(revocation, metadata, context)
-    case .exchange, .refresh, .devicePoll, .deviceAuthorization: return try renderForm(context)
+    case .exchange, .refresh, .devicePoll, .deviceAuthorization, .pushAuthorization:
+      return try renderForm(context)
     }
   }
 
@@ -48,11 +49,22 @@ extension OIDCCall {
       endpoint = try metadata.deviceAuthorizationEndpoint.orMissing("device_authorization")
       fields =
         [("scope", scope)] + (context.provider.settings.audience.map { [("audience", $0)] } ?? [])
+    case .pushAuthorization(let parameters, let provider):
+      metadata = provider
+      endpoint = try metadata.pushedAuthorizationRequestEndpoint.orMissing(
+        "pushed_authorization_request")
+      // The client's authentication adds `client_id` where it is needed.
+      fields = parameters.sorted { $0.key < $1.key }.map { ($0.key, $0.value) }
+        .filter { $0.name != "client_id" }
     case .discovery, .jwks, .userinfo, .revoke:
       throw UsherError(
         .internalError, "a form body was requested for an OpenID call that is sent without one")
     }
     let client = try ClientAuthentication(context, metadata.clientAuthTerms(context.provider))
+    // An authorization request names the client, however it authenticates itself (RFC 9126 §2.1).
+    if case .pushAuthorization = self, !client.fields.contains(where: { $0.name == "client_id" }) {
+      fields.append(("client_id", context.provider.settings.clientID))
+    }
     switch context.provider.settings.tokenRequest {
     case .form: return .form(endpoint, fields + client.fields, headers: client.headers)
     case .json:

@@ -150,3 +150,32 @@ extension OIDCFixture {
     return end
   }
 }
+
+@Suite("Pushed authorization requests", .mayBlock, .timeLimit(.minutes(10)))
+struct PushedRequestTests {
+  @Test(
+    "a provider that requires pushed requests gets one from each kind of client",
+    arguments: ["", "client_credential = \"work-secret\""])
+  func required(credential: String) throws {
+    let fixture = try OIDCFixture { sandbox in
+      """
+      [[provider]]
+      name = "strict"
+      type = "oidc"
+      issuer = "\(sandbox.issuer)"
+      client_id = "\(credential.isEmpty ? "usher" : "usher-confidential")"
+      \(credential)
+
+      """
+    }
+    _ = try fixture.daemon.admin().call(
+      "credential.set", ["name": "work-secret", "value": "s3cret:with/odd+chars"])
+    try fixture.set(["requirePushedRequests": true])
+    let flow = try fixture.app.startFlow("strict")
+    #expect(flow.url.contains("request_uri=") && !flow.url.contains("code_challenge"))
+    try Person.signIn(at: flow.url)
+    #expect(try fixture.app.finished(flow)["status"] == "succeeded")
+    #expect(try fixture.requests("par") == 1)
+    #expect(try fixture.token(["provider": "strict"])["accessToken"] != nil)
+  }
+}

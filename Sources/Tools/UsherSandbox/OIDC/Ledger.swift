@@ -9,6 +9,8 @@ package struct Ledger: Sendable {
   let tokenGenerator: TokenGenerator
   var transactions = ExpiringTable<Transaction>()
   var devices = ExpiringTable<Device>()
+  /// The pushed authorization requests, by their references.
+  var pushedRequests = ExpiringTable<Form>()
   /// The ids of the client assertions that were used, so that none is accepted twice.
   var usedAssertions: Set<String> = []
 

@@ -36,6 +36,7 @@ package actor OIDCBackend: Backend {
       Endpoint("authorize", .post, "\(path)/authorize", handle: authorize),
       Endpoint("login", .post, "\(path)/login", handle: login),
       Endpoint("consent", .post, "\(path)/consent", handle: consent),
+      Endpoint("par", .post, "\(path)/par", handle: pushRequest),
       Endpoint("token", .post, "\(path)/token", handle: token),
       Endpoint("userinfo", .get, "\(path)/userinfo", handle: userinfo),
       Endpoint("userinfo", .post, "\(path)/userinfo", handle: userinfo),

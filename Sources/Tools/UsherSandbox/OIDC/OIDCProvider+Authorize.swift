@@ -7,7 +7,7 @@ extension OIDCBackend {
     let client: Client
     let redirectURI: String
     do {
-      form = try call.method == .get ? call.queryForm() : call.postedForm()
+      form = try pushed(call.method == .get ? call.queryForm() : call.postedForm())
       (client, redirectURI) = try clients.requester(form)
     } catch {
       return context.pages.failure(error)
@@ -21,6 +21,42 @@ extension OIDCBackend {
         to: redirectURI, state: form["state"], issuer: issuer(call),
         ["error": error.error, "error_description": error.description])
     }
+  }
+
+  /// Stores the parameters of an authorization request, and returns a reference that is valid once,
+  /// for a minute (RFC 9126 §2).
+  func pushRequest(_ call: EndpointCall) async -> Reply {
+    await respondingWithOAuthErrors {
+      let form = try call.postedForm()
+      let client = try await authenticate(call, form)
+      guard form["client_id"] == client.id else {
+        throw OAuthError("invalid_request", "client_id is missing")
+      }
+      let (requester, redirectURI) = try clients.requester(form)
+      _ = try AuthorizationRequest(form, client: requester, redirectURI: redirectURI)
+      let uri = "urn:ietf:params:oauth:request_uri:" + ledger.tokenGenerator.token("par")
+      let now = context.clock.now()
+      ledger.pushedRequests.insert(
+        form, for: uri, until: now.addingTimeInterval(60), now: now)
+      var reply = Reply.json(["request_uri": .string(uri), "expires_in": 60])
+      reply.status = 201
+      return reply
+    }
+  }
+
+  /// Returns the pushed request to which a form refers, or the form itself.
+  private func pushed(_ form: Form) throws(OAuthError) -> Form {
+    guard let uri = form["request_uri"] else {
+      guard !settings.requirePushedRequests else {
+        throw OAuthError("invalid_request", "the request must be pushed first")
+      }
+      return form
+    }
+    guard let known = ledger.pushedRequests.value(uri, now: context.clock.now()),
+      known["client_id"] == form["client_id"]
+    else { throw OAuthError("invalid_request", "request_uri is unknown, used or expired") }
+    ledger.pushedRequests.remove(uri)
+    return known
   }
 
   /// Redirects to the client, with `iss` (RFC 9207) and the overrides from the settings.

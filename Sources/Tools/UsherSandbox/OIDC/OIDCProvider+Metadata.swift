@@ -8,6 +8,8 @@ extension OIDCBackend {
       "issuer": .string(issuer),
       "authorization_endpoint": url("authorize"),
       "token_endpoint": url("token"),
+      "pushed_authorization_request_endpoint": url("par"),
+      "require_pushed_authorization_requests": .bool(settings.requirePushedRequests),
       "jwks_uri": url("jwks"),
       "userinfo_endpoint": url("userinfo"),
       "revocation_endpoint": url("revoke"),

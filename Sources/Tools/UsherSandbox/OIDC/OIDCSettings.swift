@@ -16,11 +16,13 @@ package struct OIDCBackendSettings: BackendSettings, Hashable {
   package var bindRefreshScope = false
   /// Whether a refresh returns a new ID token (OIDC Core §12.2).
   package var idTokenOnRefresh = true
-  /// The methods by which clients may authenticate themselves, of OIDC Core §9; nil: all that the
+  /// The methods by which clients may authenticate themselves, of OIDC Core §9; empty: all that the
   /// sandbox knows.
-  package var clientAuthMethods: [String]?
+  package var clientAuthMethods: [String] = []
   /// The key sets (JWKS) of the clients that sign assertions, by client id.
   package var clientKeys: [String: JSON] = [:]
+  /// Whether only authorization requests that were pushed are accepted (RFC 9126 §5).
+  package var requirePushedRequests = false
   /// Whether an assertion must be for the token endpoint instead of the issuer.
   package var assertionsAreForEndpoint = false
   /// Seconds by which the clock of the whole sandbox is ahead of the machine's.
