@@ -6,13 +6,17 @@ extension OIDCFixture {
   /// Creates a fixture whose daemon and provider use a clock that the test moves.
   ///
   /// - Parameter requestTimeout: The daemon's time-out for a request to the provider, in seconds.
-  init(_ clock: MovableClock, requestTimeout: Int = 10) throws {
+  init(
+    _ clock: MovableClock, requestTimeout: Int = 10,
+    more: (SandboxUnderTest) -> String = { _ in "" }
+  ) throws {
     sandbox = try SandboxUnderTest(clock: clock)
     daemon = try DaemonUnderTest(
-      config: sandbox.provider(more: "request_timeout_seconds = \(requestTimeout)") + """
-        [limits]
-        flow_starts_per_minute = 10000
-        """, clock: clock)
+      config: sandbox.provider(more: "request_timeout_seconds = \(requestTimeout)")
+        + more(sandbox) + """
+          [limits]
+          flow_starts_per_minute = 10000
+          """, clock: clock)
     app = try daemon.client()
   }
 

@@ -23,7 +23,8 @@ struct ProviderFaultTests {
     try fixture.spoil("discovery", ["held": true, "status": 500], times: 1)
     let troubled = try fixture.moved(fixture.start(), "has a problem") { $0["problem"] != .null }
     fixture.expectProblem(troubled)
-    try eventually("the next attempt is held") { try fixture.requests("discovery") == 3 }
+    // The documents are fetched at the same time.
+    try eventually("the next attempt is held") { try fixture.requests("discovery") == 4 }
     try fixture.sandbox.release()
     let shown = try fixture.moved(troubled, "shows a page") { !$0.url.isEmpty }
     #expect(shown["problem"] == .null)

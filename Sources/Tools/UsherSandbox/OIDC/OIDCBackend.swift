@@ -52,6 +52,8 @@ package actor OIDCBackend: Backend {
       Endpoint("settings", .get, "/_control/settings", handle: readSettings),
       Endpoint("settings", .post, "/_control/settings", handle: changeSettings),
       Endpoint("settings", .delete, "/_control/settings", handle: resetSettings),
+      Endpoint("module", .get, "/_control/modules", handle: readModules),
+      Endpoint("module", .post, "/_control/module", handle: chooseModule),
       Endpoint("keys", .post, "/_control/keys/rotate", handle: rotateKeys),
       Endpoint("revokeAll", .post, "/_control/revokeAll", handle: revokeAll),
     ]

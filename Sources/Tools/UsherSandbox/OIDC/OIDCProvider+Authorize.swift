@@ -1,3 +1,5 @@
+import FoundationEssentials
+
 extension OIDCBackend {
   /// Handles the authorization endpoint (RFC 6749 §4.1.1, OIDC Core §3.1.2).
   ///

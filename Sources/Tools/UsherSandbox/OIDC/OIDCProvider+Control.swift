@@ -17,7 +17,7 @@ extension OIDCBackend {
     }
   }
 
-  private func apply(_ settings: OIDCBackendSettings) {
+  func apply(_ settings: OIDCBackendSettings) {
     ledger.settings = settings
     context.clock.offset = settings.clockOffsetSeconds
   }

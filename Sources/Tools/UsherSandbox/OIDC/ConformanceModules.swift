@@ -1,0 +1,118 @@
+/// A module of the OpenID Foundation's conformance suite for clients: what the provider does in it,
+/// and what a client must do. The sandbox behaves as in the module once it is chosen by
+/// `POST /_control/oidc/module`.
+package struct ConformanceModule: Sendable {
+  /// The name of the module in the suite.
+  package let name: String
+  /// When the provider behaves as the module says.
+  package let phase: Phase
+  /// Whether a client must accept the provider's answers.
+  package let isAccepted: Bool
+  /// A word that names the fault, for the client's error; empty without a fault.
+  package let fault: String
+  /// The changes of the backend's settings.
+  let settings: [String: JSON]
+  /// Whether the provider signs with a new key, and whether it withdraws the old one.
+  var rotation: Rotation?
+
+  package enum Phase: String, Sendable {
+    case signIn, refresh
+  }
+
+  enum Rotation: Sendable {
+    case keepingOld, withdrawingOld
+  }
+
+  private init(
+    _ name: String, _ settings: [String: JSON] = [:], during phase: Phase = .signIn,
+    refusedBy fault: String = "", rotation: Rotation? = nil
+  ) {
+    self.name = name
+    self.phase = phase
+    self.isAccepted = fault.isEmpty
+    self.fault = fault
+    self.settings = settings
+    self.rotation = rotation
+  }
+
+  /// Returns settings that change the claims of ID tokens.
+  private static func claims(_ claims: [String: JSON]) -> [String: JSON] {
+    ["idToken": ["claims": .object(claims)]]
+  }
+
+  /// The modules in the order of the suite: the basic plan, further modules of the full plan, the
+  /// modules about refreshed ID tokens, and those about the provider's configuration.
+  package static let all: [ConformanceModule] = [
+    .init("OIDCCClientTest"),
+    .init(
+      "InvalidIssuerInIdToken", claims(["iss": "https://another.example"]), refusedBy: "iss"),
+    .init("MissingSub", claims(["sub": .null]), refusedBy: "sub"),
+    .init("InvalidAud", claims(["aud": "another-client"]), refusedBy: "aud"),
+    .init("MissingIat", claims(["iat": .null]), refusedBy: "iat"),
+    .init("KidAbsentSingleJwks", ["idToken": ["header": ["kid": .null]]]),
+    .init(
+      "KidAbsentMultipleMatchingKeys", ["idToken": ["header": ["kid": .null]]],
+      refusedBy: "more than one key", rotation: .keepingOld),
+    .init("SignedUsingRS256", ["idToken": ["alg": "RS256"]]),
+    .init("SigAlgNone", ["idToken": ["alg": "none"]], refusedBy: "alg"),
+    .init("InvalidSignatureRS256", ["idToken": ["badSignature": true]], refusedBy: "signature"),
+    .init("InvalidSubInUserinfo", ["userinfo": ["sub": "another-user"]], refusedBy: "sub"),
+    .init("NonceInvalid", claims(["nonce": "another"]), refusedBy: "nonce"),
+    .init("ScopeUserInfoClaims", ["userinfo": ["nickname": "from userinfo"]]),
+    .init("ClientSecretBasic", ["clientAuthMethods": ["client_secret_basic"]]),
+
+    .init("MissingAud", claims(["aud": .null]), refusedBy: "aud"),
+    .init("MissingAtHash", claims(["at_hash": .null])),
+    .init("InvalidAtHash", claims(["at_hash": "AAAA"]), refusedBy: "at_hash"),
+    .init("SignedUsingES256", ["idToken": ["alg": "ES256"]]),
+
+    .init("RefreshToken", during: .refresh),
+    .init(
+      "RefreshTokenInvalidIssuer", claims(["iss": "https://another.example"]), during: .refresh,
+      refusedBy: "iss"),
+    .init("RefreshTokenInvalidSub", claims(["sub": "another"]), during: .refresh, refusedBy: "sub"),
+    .init(
+      "RefreshTokenInvalidAud", claims(["aud": "another-client"]), during: .refresh,
+      refusedBy: "aud"),
+    .init(
+      "RefreshTokenInvalidAzp", claims(["azp": "another-client"]), during: .refresh,
+      refusedBy: "azp"),
+
+    .init(
+      "DiscoveryIssuerMismatch", ["discovery": ["issuer": "https://another.example"]],
+      refusedBy: "issuer"),
+    .init("DiscoveryJwks"),
+    .init("SigningKeyRotation", rotation: .withdrawingOld),
+    .init("SigningKeyRotationJustBeforeSigning", during: .refresh, rotation: .withdrawingOld),
+  ]
+}
+
+extension OIDCBackend {
+  /// Lists the modules.
+  func readModules(_ call: EndpointCall) async -> Reply {
+    .json([
+      "modules": .array(
+        ConformanceModule.all.map { module in
+          [
+            "name": .string(module.name), "phase": .string(module.phase.rawValue),
+            "isAccepted": .bool(module.isAccepted), "fault": .string(module.fault),
+          ]
+        })
+    ])
+  }
+
+  /// Behaves as in a module from now on, such as `{"name": "SigAlgNone"}`. Other settings get their
+  /// defaults.
+  func chooseModule(_ call: EndpointCall) async -> Reply {
+    await respondingWithOAuthErrors {
+      guard let body = try? JSON(parsing: call.body), case .string(let name)? = body["name"],
+        let module = ConformanceModule.all.first(where: { $0.name == name })
+      else { throw OAuthError("invalid_request", "name must be the name of a module") }
+      apply(try OIDCBackendSettings().changed(by: module.settings))
+      if let rotation = module.rotation {
+        keys.rotate(removingOld: rotation == .withdrawingOld)
+      }
+      return .json(["name": .string(name)])
+    }
+  }
+}

@@ -1,0 +1,110 @@
+import JSONRPC
+import Testing
+import UsherTestKit
+
+/// The modules of the OpenID Foundation's conformance suite for clients, each by the behavior of
+/// the sandbox that has the module's name.
+@Suite("Modules of the OpenID conformance suite", .mayBlock, .timeLimit(.minutes(10)))
+struct ConformanceTests {
+  let fixture: OIDCFixture
+  private let clock = MovableClock()
+
+  init() throws {
+    fixture = try OIDCFixture(clock) { sandbox in
+      """
+      [[provider]]
+      name = "confidential"
+      type = "oidc"
+      issuer = "\(sandbox.issuer)"
+      client_id = "usher-confidential"
+      client_credential = "work-secret"
+      client_auth = "basic"
+
+      """
+    }
+    _ = try fixture.daemon.admin().call(
+      "credential.set", ["name": "work-secret", "value": "s3cret:with/odd+chars"])
+  }
+
+  private struct Module {
+    let name: String
+    let isAccepted: Bool
+    let fault: String
+
+    init(_ json: JSONValue) {
+      name = json["name"]?.stringValue ?? ""
+      isAccepted = json["isAccepted"] == true
+      fault = json["fault"]?.stringValue ?? ""
+    }
+  }
+
+  private func modules(_ phase: String) throws -> [Module] {
+    let all = try fixture.sandbox.control("GET", "modules")["modules"]?.arrayValue ?? []
+    return all.filter { $0["phase"]?.stringValue == phase }.map(Module.init)
+  }
+
+  private func choose(_ module: Module) throws {
+    try fixture.sandbox.control("POST", "module", ["name": .string(module.name)])
+  }
+
+  /// Lets the daemon read the provider's metadata and keys again.
+  private func forget() throws { try clock.advance(by: 3700) }
+
+  @Test("each module about a sign-in is accepted, or refused with a message that names the fault")
+  func signIn() throws {
+    let modules = try modules("signIn")
+    #expect(modules.count == 21)
+    for module in modules {
+      try forget()
+      try choose(module)
+      let needsSecret = module.name == "ClientSecretBasic"
+      let flow = try fixture.app.startFlow(needsSecret ? "confidential" : "demo")
+      if flow["status"] == "active" { try Person.signIn(at: flow.url) }
+      let end = try fixture.app.finished(flow)
+      #expect(
+        end["status"]?.stringValue == (module.isAccepted ? "succeeded" : "failed"),
+        "\(module.name): \(end.text)")
+      if !module.isAccepted {
+        let message = end.failure["message"]?.stringValue ?? ""
+        #expect(message.contains(module.fault), "\(module.name): \(message)")
+        #expect(end.failure["reason"] == "provider_protocol_error", "\(module.name)")
+      }
+      #expect(!end.hasSecret, "\(module.name)")
+    }
+    #expect(try fixture.accounts.count == 2)
+  }
+
+  @Test(
+    "each module about a refresh is accepted, or ends the grant with an error that names the fault")
+  func refresh() throws {
+    let modules = try modules("refresh")
+    #expect(modules.count == 6)
+    for module in modules {
+      try fixture.mend()
+      try forget()
+      try fixture.app.signIn()
+      try choose(module)
+      try clock.advance(by: 301)
+      for params in [
+        ["provider": "demo"], ["provider": "demo", "field": "idToken"],
+      ] as [JSONValue] {
+        let reply = try fixture.app.reply(to: "token.get", params)
+        #expect((reply["result"] != nil) == module.isAccepted, "\(module.name): \(reply.text)")
+        guard !module.isAccepted else { continue }
+        let error = reply["error"] ?? .null
+        #expect(error.data["reason"] == "reauthentication_required", "\(module.name)")
+        let said = error.data["provider"]?["message"]?.stringValue ?? ""
+        #expect(said.contains(module.fault), "\(module.name): \(error.text)")
+        #expect(!error.hasSecret, "\(module.name)")
+      }
+    }
+  }
+
+  @Test("claims that only the userinfo endpoint has are in the profile (ScopeUserInfoClaims)")
+  func userinfo() throws {
+    try fixture.sandbox.control("POST", "module", ["name": "ScopeUserInfoClaims"])
+    let account = try fixture.app.signIn()["result"]?["account"] ?? .null
+    let profile = try fixture.app.call("account.get", ["account": account])["account"]?["profile"]
+    #expect(profile?["nickname"] == "from userinfo")
+  }
+}
