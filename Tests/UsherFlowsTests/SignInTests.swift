@@ -1,6 +1,7 @@
 import JSONRPC
 import Testing
 import UsherAPI
+import UsherConfig
 import UsherCore
 
 @testable import UsherFlows
@@ -43,7 +44,7 @@ struct SignInTests {
     #expect(grant?.label == "Ada L.")
     #expect(grant?.profile == ["name": "Ada L.", "email": "a@b.c"])
     #expect(grant?.keepAlive == false)
-    #expect(grant?.tokens == copy(tokens()) { $0.idToken = nil })
+    #expect(grant?.tokens == copy(try #require(tokens())) { $0.idToken = nil })
     #expect(
       grant?.idToken == IDToken(token: Sealed(idToken), expiresAt: now + .seconds(300)))
     #expect(grant?.signIn?.nonce == Sealed(Secret(nonce)))
@@ -68,7 +69,7 @@ struct SignInTests {
     }
     var params = OIDCAuthorize.Params()
     params.acrValues = "gold"
-    var (driven, nonce) = try driven(params)
+    var (driven, nonce) = try driven(metadata(), params)
     driven.receive(genuine(nonce, ["acr": "bronze"]))
     #expect(driven.failure?.message.contains("acr") == true)
   }

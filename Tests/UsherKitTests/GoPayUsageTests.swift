@@ -32,6 +32,7 @@ extension GoPayUsageTests {
       FeatureRequest.Builder().userCorrelationId("corr-5678").build(),
       FeatureRequest.Builder().requestId(" \t").userCorrelationId("corr-5678").build(),
       FeatureRequest.Builder().requestId("req-1").build(),
+      FeatureRequest.Builder().requestId(" ").featureId("f").userCorrelationId("c").build(),
     ])
   func blank(request: FeatureRequest) async throws {
     let daemon = GoPayDaemon(starts: [])
@@ -39,6 +40,20 @@ extension GoPayUsageTests {
     #expect(told.map(\.error?.code) == ["GPE-2206"])
     // The daemon is not asked, so this holds without one, and while another call is in progress.
     #expect(daemon.methods.isEmpty)
+  }
+
+  @Test("without an exchange a GoPay token is required, or an account, before the daemon is asked")
+  func noToken() async throws {
+    let builder = FeatureRequest.Builder().requestId("req-1").userCorrelationId("corr-5678")
+    for token in [nil, " "] {
+      let daemon = GoPayDaemon(starts: [])
+      let told = try await daemon.callbackEvents(.none, builder.token(token).build())
+      #expect(told.map(\.error?.code) == ["GPE-2206"])
+      #expect(told.first?.error?.message == "token is missing or blank" && daemon.methods.isEmpty)
+    }
+    let daemon = GoPayDaemon(.exchanged, then: [.capture, .submitted])
+    let told = try await daemon.callbackEvents(.none, builder.token(nil).account("acc_1").build())
+    #expect(told.map(\.error?.code) == [nil])
   }
 
   @Test("a GoPay requestId that was used before yields GPE-2205, and its flow is left alone")
@@ -127,6 +142,35 @@ extension GoPayUsageTests {
     let seen = threads.withLock { $0 }
     let main = await MainActor.run { pthread_self() }
     #expect(seen.count == 1 && seen.first != main)
+  }
+
+  @Test("many GoPay exchange handlers that block at once stop no verification")
+  func blocksAtOnce() async throws {
+    let count = sysconf(Int32(_SC_NPROCESSORS_ONLN)) * 2 + 2
+    let all = DispatchSemaphore(value: 0)
+    let (calls, called) = AsyncStream.makeStream(of: Void.self)
+    let receiver = CredentialReceiver.exchange(
+      handler: CredentialExchangeHandler { _, _, completion in
+        called.yield()
+        _ = TestDeadline().isSignalled(all)
+        completion(.success(userCorrelationId: "corr-5678"))
+      })
+    try await withThrowingTaskGroup(of: String?.self) { group in
+      for _ in 0..<count {
+        group.addTask {
+          let captured = GoPayDaemon.Answer.advances([.exchanged, .capture, .submitted])
+          let daemon = GoPayDaemon(.authCode, then: [.asking()], inputs: [captured])
+          return try await daemon.run { path in
+            await goPaySDK(path).getFeatureManager()
+              .outcome(goPayRequest, receiver, GoPayScreen()).id
+          }
+        }
+      }
+      var handlers = calls.makeAsyncIterator()
+      for _ in 0..<count { await handlers.next() }
+      for _ in 0..<count { all.signal() }
+      for try await id in group { #expect(id == "sub-1") }
+    }
   }
 
   @Test("a GoPay exchange handler that blocks does not delay the end of the verification")

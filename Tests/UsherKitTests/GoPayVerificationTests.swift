@@ -133,8 +133,8 @@ extension GoPayVerificationTests {
       #expect(await methods.next() == "flow.start")
       let others = ["req-2", "req-3"].map { id in
         Task {
-          let request = FeatureRequest.Builder().requestId(id).userCorrelationId("c").build()
-          return await manager.outcome(request, .none, screen)
+          let request = FeatureRequest.Builder().requestId(id).userCorrelationId("c").token("t")
+          return await manager.outcome(request.build(), .none, screen)
         }
       }
       for _ in others { #expect(await methods.next() == "flow.start") }

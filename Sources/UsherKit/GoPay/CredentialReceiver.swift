@@ -18,9 +18,9 @@ public enum CredentialReceiver: Sendable {
 /// A handler that lets the app's backend exchange a credential.
 ///
 /// The handler is called once for each auth code, by a task of its own. A closure that is written
-/// in code of an actor, such as the main actor, runs on that actor; any other on no particular
-/// thread. After a restart of the daemon or a lost connection it is not called again for the same
-/// code, and its result is submitted again if it did not arrive.
+/// in code of an actor, such as the main actor, runs on that actor; any other on a thread that it
+/// may block. After a restart of the daemon or a lost connection it is not called again for the
+/// same code, and its result is submitted again if it did not arrive.
 ///
 /// Call the completion exactly once, from any thread. Further calls have no effect. Without a call
 /// the verification ends with GPE-2209 after the provider's `exchange_seconds`. A call after the

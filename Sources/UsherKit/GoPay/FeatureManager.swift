@@ -12,8 +12,8 @@ public struct FeatureManager: Sendable {
   /// Verifies a person's identity, and passes the result to a callback.
   ///
   /// Exactly one of the callback's methods is called, once. A blank `requestId` or
-  /// `userCorrelationId` is reported to the callback too, with GPE-2206, before anything else is
-  /// checked: also if the daemon is not running.
+  /// `userCorrelationId`, and a missing token without an exchange, are reported to the callback
+  /// too, with GPE-2206, before anything else is checked: also if the daemon is not running.
   ///
   /// As in the SDK, this is called on the main actor. It returns at once and does not block.
   /// Closures of the callback and the exchange handler that are written in code of the main actor
@@ -59,7 +59,9 @@ public struct FeatureManager: Sendable {
   ) async throws(FeatureError) -> VerifyResult {
     try await translating(to: FeatureError.self) {
       try Task.checkCancellation()
-      if let field = request.blankField { throw FeatureError.missing(field) }
+      if let field = request.blankField(for: credentialReceiver) {
+        throw FeatureError.missing(field)
+      }
       try sdk.reserve(request.requestId)
       defer { sdk.release(request.requestId) }
       // An unstructured task is not cancelled with this one. If the start of the flow were
@@ -127,10 +129,14 @@ extension FeatureManager {
     } catch let error as UsherError where error.reason == .requestIDReused {
       // If the connection was lost, the client has sent the start again. A flow that was created
       // since the call began is then the one that the first attempt started.
-      guard mayHaveBegun, let flow = error.detail.flow,
-        let session = try? await sdk.provider.client.session(of: flow),
-        session.flow.createdAt >= began
-      else { throw KitError.requestIDUsed }
+      guard mayHaveBegun, let flow = error.detail.flow else { throw KitError.requestIDUsed }
+      let session: FlowSession
+      do {
+        session = try await sdk.provider.client.session(of: flow)
+      } catch let error as UsherError where error.reason == .notFound {
+        throw KitError.requestIDUsed
+      }
+      guard session.flow.createdAt >= began else { throw KitError.requestIDUsed }
       return session
     }
   }

@@ -70,10 +70,13 @@ public struct FeatureRequest: Sendable, Equatable {
     public func build() -> FeatureRequest { request }
   }
 
-  /// The name of the first required field that is empty or white space only; nil if there is none.
-  var blankField: String? {
+  /// Returns the name of the first required field that is missing, empty or white space only; nil
+  /// if there is none. Without an exchange a token is required, or an account that has one.
+  func blankField(for receiver: CredentialReceiver) -> String? {
     if requestId.allSatisfy(\.isWhitespace) { return "requestId" }
-    return userCorrelationId.allSatisfy(\.isWhitespace) ? "userCorrelationId" : nil
+    if userCorrelationId.allSatisfy(\.isWhitespace) { return "userCorrelationId" }
+    guard case .none = receiver, account == nil else { return nil }
+    return token?.allSatisfy(\.isWhitespace) ?? true ? "token" : nil
   }
 
   func params(_ receiver: CredentialReceiver, _ language: GoPaySDK.Language?) -> JSONValue {

@@ -81,7 +81,9 @@ final class IdentityVerification: Sendable {
         guard exchange.code != code else { return exchange.result }
         exchange.result.cancel()
       }
-      let result = Task { await redeem(code, step.requestId) }
+      let result = Task(executorPreference: HandlerThread.executor) {
+        await redeem(code, step.requestId)
+      }
       exchange = Exchange(code: code, result: result)
       return result
     }

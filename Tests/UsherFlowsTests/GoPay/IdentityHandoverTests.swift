@@ -125,6 +125,7 @@ struct IdentityHandoverTests {
     for (reason, message) in [
       ("invalid_grant", "invalid_grant"), ("a\u{1B}[0m\nb", "a[0m b"),
       (" ", "the exchange of the credential failed"),
+      ("code code-secret was used before", "code … was used before"),
       (String(repeating: "b", count: 201), String(repeating: "b", count: 199) + "…"),
     ] {
       var driven = try driven()
