@@ -27,6 +27,14 @@ package struct VerifyPhone: FlowMachine, RetryingMachine {
   package let provider: Provider<TruecallerSettings>
   private var state: State
   var problem: Problem?
+  /// How long the user may take for each code, and until when in the present state; nil in flows
+  /// that an older version stored.
+  private var patience: Patience?
+
+  private struct Patience: Codable, Sendable, Equatable {
+    let time: Duration
+    var end: Timestamp
+  }
 
   private enum State: Codable, Sendable, Equatable {
     /// The flow failed before any call to Truecaller.
@@ -80,10 +88,16 @@ package struct VerifyPhone: FlowMachine, RetryingMachine {
       let claim = PhoneClaim(number: number, installation: context.installationID, key: key)
       if let account = context.pendingAccount(of: number) {
         let admission = PhoneAdmission(claim, of: account)
-        let flow = VerifyPhone(provider: provider, state: .completing(claim, admission))
+        let time = context.endsAt - transition.now
+        let flow = VerifyPhone(
+          provider: provider, state: .completing(claim, admission),
+          patience: Patience(time: time, end: context.endsAt))
         return (flow, .proceed(admission.effects))
       }
-      let flow = VerifyPhone(provider: provider, state: .creating(claim, CodeRequest()))
+      let time = context.endsAt - transition.now
+      let flow = VerifyPhone(
+        provider: provider, state: .creating(claim, CodeRequest()),
+        patience: Patience(time: time, end: context.endsAt))
       return (flow, .proceed([.call(claim.create)]))
     } catch {
       return refused(.impossible(error, provider.name), provider)
@@ -145,6 +159,10 @@ package struct VerifyPhone: FlowMachine, RetryingMachine {
       return answer
     }
   }
+
+  /// A code that was requested again can be entered until it expires, or for as long as a first one
+  /// could.
+  package var endsAt: Timestamp? { patience?.end }
 
   package var unknownOutcome: String? {
     guard case .creating(_, let request) = state, !request.retrying.isPaused else { return nil }
@@ -216,7 +234,11 @@ extension VerifyPhone {
     switch reply {
     case .success(let members):
       switch CreateReply(members, at: now) {
-      case .sent(let challenge): return show(claim, challenge, nil)
+      case .sent(let challenge):
+        if let patience {
+          self.patience?.end = max(patience.end, min(challenge.expiresAt, now + patience.time))
+        }
+        return show(claim, challenge, nil)
       case .verifiedBefore(let token): return admit(claim, token, isVerifiedBefore: true)
       case .unusable(let message): return .fail(.unusable(message, .internal, provider.name))
       }
@@ -339,10 +361,13 @@ extension VerifyPhone {
       let message = "the provider accepts no more codes at present"
       return show(claim, challenge, .tooEarly(fault.retryAfter, message, provider.name))
     case .failed(let fault) where !fault.mayHaveTakenEffect:
-      return retry(check.retrying, fault.failure(provider.name)) {
+      let pause = pause(check.retrying, fault.failure(provider.name)) {
         let check = CodeCheck(code: Transient(code), retrying: $1)
         $0.state = .verifying(claim, challenge, check)
       }
+      // The code is still valid, so the user may enter it when the network is back.
+      return pause.map { .proceed([.wake(after: $0)]) }
+        ?? show(claim, challenge, .unreachable(fault, provider.name))
     // The server may have counted the code, or even accepted it, so only the user repeats it.
     case .failed(let fault): return show(claim, challenge, .unreachable(fault, provider.name))
     case .unreadable(let message), .noToken(let message):

@@ -82,7 +82,7 @@ final class IdentityVerification: Sendable {
         exchange.result.cancel()
       }
       let result = Task(executorPreference: HandlerThread.executor) {
-        await redeem(code, step.requestId)
+        await self.redeem(code, step.requestId)
       }
       exchange = Exchange(code: code, result: result)
       return result

@@ -111,7 +111,7 @@ struct TruecallerContractTests {
 
   private func check() throws {
     #expect(checkProviderContract(flows, secrets: secrets, at: moment()) == [])
-    try checkStoredForms(flows, variant: "-2")
+    try checkStoredForms(flows, variant: "-3")
   }
 
   /// The forms of the versions that stored the account only at the end of a flow.

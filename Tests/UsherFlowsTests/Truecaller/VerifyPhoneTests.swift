@@ -121,6 +121,22 @@ struct VerifyPhoneTests {
       driven.calls == [.verify(try phone(), code: otp, token: Secret("v-2"))])
   }
 
+  @Test("a code that was requested again near the end of the flow can be entered until it expires")
+  func endOfFlow() throws {
+    var driven = try DrivenVerification(origin: { $0.endsAt = now + .seconds(600) })
+    driven.toCode()
+    #expect(driven.flow.endsAt == now + .seconds(600))
+    let late = now + .seconds(590)
+    driven.receive(.input(.resend), at: late)
+    driven.answered(["method": "sms", "verificationToken": "v-2", "tokenTtl": 300], at: late)
+    #expect(driven.flow.endsAt == late + .seconds(300))
+    driven.receive(.input(.resend), at: late + .seconds(300))
+    driven.answered(
+      ["method": "sms", "verificationToken": "v-3", "tokenTtl": 86_400], at: late + .seconds(300))
+    // A longer life than that of a first code is cut.
+    #expect(driven.flow.endsAt == late + .seconds(900))
+  }
+
   @Test("a Truecaller code after its TTL is refused without a call")
   func tooLate() throws {
     var driven = try DrivenVerification()
