@@ -83,7 +83,7 @@ struct AuthorizeBeginTests {
     for (listed, requested, scope, prompt) in [
       (["openid", "profile"], nil, "openid profile", nil),
       (["openid", "offline_access"], nil, "openid profile offline_access", "consent"),
-      // Whoever names the scope gets what the provider makes of it.
+      // A scope that the caller names is sent unchanged; the provider decides about it.
       (["openid"], "openid offline_access", "openid offline_access", "consent"),
     ] as [([String], String?, String, String?)] {
       var params = OIDCAuthorize.Params()
