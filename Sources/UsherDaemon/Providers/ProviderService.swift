@@ -48,6 +48,13 @@ extension ProviderService {
         .invalidParams, "provider \(provider.name) has no client_credential, which names the key",
         field: "provider")
     }
+    // Any other client sends its credential to the provider, which must not receive a private key.
+    guard [.auto, .privateKeyJWT].contains(provider.definition.oauthClient.auth) else {
+      throw UsherError(
+        .invalidParams,
+        "provider \(provider.name) authenticates its client by a secret: only type oidc with "
+          + "client_auth \"private_key_jwt\" or \"auto\" uses a key", field: "provider")
+    }
     var credential = try credentials.credential(named: name)
     if credential == nil, call.create == true {
       let key = ClientKey.make { entropy.bytes($0) }

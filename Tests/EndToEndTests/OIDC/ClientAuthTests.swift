@@ -118,6 +118,12 @@ struct ClientAuthTests {
     #expect(absent["message"]?.stringValue?.contains("provider jwks key --create") == true)
     let secret = try admin.error(of: "provider.jwks", ["provider": "auto", "create": true])
     #expect(secret.data["field"] == "provider" && !secret.text.contains(Self.secret))
+    // A key that is made for a client with a secret would be sent to the provider.
+    _ = try admin.call("credential.delete", ["name": "work-secret"])
+    let mac = try admin.error(of: "provider.jwks", ["provider": "mac", "create": true])
+    #expect(mac["message"]?.stringValue?.contains("private_key_jwt") == true)
+    #expect(
+      try admin.error(of: "provider.jwks", ["provider": "auto"]).data["reason"] == "not_found")
     let open = try admin.error(of: "provider.jwks", ["provider": "demo"])
     #expect(open.data["field"] == "provider")
     #expect(try fixture.app.reason(of: "provider.jwks", ["provider": "key"]) == "method_not_found")
