@@ -82,16 +82,24 @@ package struct ProxyURL: CodedAsText, Hashable, Sendable {
 package enum Redirect: CodedAsText, Hashable, Sendable {
   /// `http://127.0.0.1` with a port and a path that the daemon chooses for each flow.
   case loopback
+  /// The same with the host `localhost`, for providers that accept no other one, against RFC 8252
+  /// §8.3. The daemon listens at `127.0.0.1`, to which `localhost` must lead.
+  case localhost
   /// A constant URI, for providers that require a registered one.
   case fixed(FixedRedirect)
 
   package init(setting text: String) throws(SettingError) {
-    self = text == "loopback" ? .loopback : .fixed(try FixedRedirect(text))
+    switch text {
+    case "loopback": self = .loopback
+    case "localhost": self = .localhost
+    default: self = .fixed(try FixedRedirect(text))
+    }
   }
 
   package var settingText: String {
     switch self {
     case .loopback: "loopback"
+    case .localhost: "localhost"
     case .fixed(let fixed): fixed.text
     }
   }
@@ -101,19 +109,22 @@ package enum Redirect: CodedAsText, Hashable, Sendable {
 package struct FixedRedirect: Hashable, Sendable {
   /// The URI as it was written, and as it is registered at the provider.
   package let text: String
-  /// The host of the URI: an IP literal without brackets.
+  /// The address at which the daemon listens: an IP literal without brackets.
   package let host: String
+  /// Whether the host of the URI is `localhost`.
+  package let isLocalhost: Bool
   package let port: Int
   /// The path of the URI, which begins with a slash.
   package let path: String
 
   init(_ text: String) throws(SettingError) {
-    let form = "must be \"loopback\" or \"http://127.0.0.1:PORT/PATH\""
+    let form = "must be \"loopback\", \"localhost\" or \"http://127.0.0.1:PORT/PATH\""
     guard let parts = try? URLParts(text), parts.scheme == "http", parts.query == nil,
-      parts.isLoopback, parts.host != "localhost", let port = parts.port, !parts.path.isEmpty
+      parts.isLoopback, let port = parts.port, !parts.path.isEmpty
     else { throw SettingError(form) }
     self.text = text
-    host = parts.host
+    isLocalhost = parts.host == "localhost"
+    host = isLocalhost ? "127.0.0.1" : parts.host
     self.port = port
     path = parts.path
   }

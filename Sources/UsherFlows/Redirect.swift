@@ -3,13 +3,15 @@ package import UsherCore
 
 /// The redirect that a loopback listener waits for during a sign-in.
 package struct RedirectExpectation: Sendable, Equatable {
-  /// The host of the redirect URI: a loopback IP literal.
+  /// The address at which the daemon listens: a loopback IP literal.
   package var host: String
   /// The port; nil for an ephemeral one (RFC 8252 §7.3).
   package var port: Int?
   package var path: String
   package var state: Secret
   package var form = RedirectForm.oauth
+  /// Whether the redirect URI has the host `localhost` in place of the address.
+  package var isLocalhost = false
 }
 
 /// The parameter names that a provider uses in its redirect.

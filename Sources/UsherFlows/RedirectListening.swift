@@ -23,7 +23,7 @@ extension Redirect {
   /// flow's secret path segment if the provider needs one; nil if the port is ephemeral.
   func fixedURI(_ state: Secret, _ form: RedirectForm) -> String? {
     switch self {
-    case .loopback: nil
+    case .loopback, .localhost: nil
     case .fixed(let fixed): form.place(fixed.text, state)
     }
   }
@@ -36,14 +36,15 @@ extension Redirect {
     state: Secret, earlier: String? = nil, form: RedirectForm = .oauth
   ) -> RedirectExpectation {
     switch self {
-    case .loopback:
+    case .loopback, .localhost:
       RedirectExpectation(
         host: "127.0.0.1", port: earlier.flatMap { URLComponents(string: $0)?.port },
-        path: form.place("/callback", state), state: state, form: form)
+        path: form.place("/callback", state), state: state, form: form,
+        isLocalhost: self == .localhost)
     case .fixed(let fixed):
       RedirectExpectation(
         host: fixed.host, port: fixed.port, path: form.place(fixed.path, state), state: state,
-        form: form)
+        form: form, isLocalhost: fixed.isLocalhost)
     }
   }
 }

@@ -116,18 +116,19 @@ struct ProviderTests {
   }
 
   @Test(
-    "redirect must be loopback or an http URL of a loopback IP with port and path",
+    "redirect is loopback, localhost or an http URL of this machine with port and path",
     arguments: [
-      ("loopback", true), ("http://127.0.0.1:8765/callback", true), ("http://[::1]:8765/", true),
+      ("loopback", true), ("localhost", true), ("http://127.0.0.1:8765/callback", true),
+      ("http://[::1]:8765/", true),
       ("http://127.0.0.2:1/x", true), ("http://127.0.0.1/callback", false),
-      ("http://localhost:8765/callback", false), ("https://127.0.0.1:8765/cb", false),
+      ("http://localhost:8765/callback", true), ("https://127.0.0.1:8765/cb", false),
       ("http://127.0.0.1:8765/cb#x", false), ("http://127.0.0.1:8765/cb?x=1", false),
       ("http://127.0.0.1:8765", false), ("http://10.0.0.1:8765/cb", false),
       ("http://127.0.0.1:0/cb", false), ("", false), ("Loopback", false), ("myapp:/cb", false),
     ])
   func redirect(text: String, isFit: Bool) throws {
     let found = lineProblem("redirect = \"\(text)\"", in: provider)
-    let refusal = "must be \"loopback\" or \"http://127.0.0.1:PORT/PATH\""
+    let refusal = "must be \"loopback\", \"localhost\" or \"http://127.0.0.1:PORT/PATH\""
     #expect(found == (isFit ? "" : refusal))
   }
 
@@ -138,6 +139,7 @@ struct ProviderTests {
     #expect(fixed.text == "http://127.0.0.1:8765/cb/x")
     #expect([fixed.host, fixed.path] == ["127.0.0.1", "/cb/x"])
     #expect(fixed.port == 8765)
+    #expect(!fixed.isLocalhost)
   }
 
   @Test(

@@ -119,6 +119,33 @@ struct RedirectListenerTests {
     #expect(answers.count == 1)
   }
 
+  @Test("a redirect URI with the host localhost is served at 127.0.0.1, under that host name only")
+  func localhost() async throws {
+    let answers = Recorded<AuthorizationResponse>()
+    let listeners = RedirectListeners(
+      dependencies: .fake(sockets: .browsers(of: 1000)),
+      group: MultiThreadedEventLoopGroup.singleton)
+    let expectation = RedirectExpectation(
+      host: "127.0.0.1", port: nil, path: "/callback", state: Secret("our-state"),
+      isLocalhost: true)
+    let listener = try await listeners.open(expectation, for: 1000) { answer in
+      answers.add(answer)
+      return nil
+    }
+    defer { listener.close() }
+    let url = listener.redirectURI
+    #expect(url.hasPrefix("http://localhost:") && url.hasSuffix("/callback"))
+    let port = url.dropFirst("http://localhost:".count).prefix { $0 != "/" }
+    let target = "http://127.0.0.1:\(port)/callback?code=abc&state=our-state"
+    for (host, status) in [("127.0.0.1:\(port)", 400), ("localhost:\(port)", 200)] {
+      let reply = try await RedirectListenerFixture.offPool {
+        try Web.send("GET", target, headers: ["Host": host], within: 60)
+      }
+      #expect(reply.status == status, "\(host)")
+    }
+    #expect(answers.all.count == 1)
+  }
+
   @Test("with a secret path instead of a state, every other path gets the same 404 page")
   func byPath() async throws {
     let path = "/callback/4f1e"

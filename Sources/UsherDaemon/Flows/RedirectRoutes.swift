@@ -85,6 +85,7 @@ extension RedirectExpectation {
   func uri(port: Int) -> String { "http://\(authority(port: port))\(path)" }
 
   func authority(port: Int) -> String {
-    host.contains(":") ? "[\(host)]:\(port)" : "\(host):\(port)"
+    if isLocalhost { return "localhost:\(port)" }
+    return host.contains(":") ? "[\(host)]:\(port)" : "\(host):\(port)"
   }
 }
