@@ -101,6 +101,8 @@ final class HTTPClientTransport: ProviderTransport {
   ) async -> CallOutcome {
     var message = HTTPClientRequest(url: request.url)
     message.method = HTTPMethod(rawValue: request.method.rawValue)
+    // RFC 9110 §10.1.5. GitHub's API refuses requests without it.
+    message.headers.add(name: "User-Agent", value: "usherd")
     for header in request.headers {
       message.headers.replaceOrAdd(name: header.name, value: header.value.revealed())
     }
