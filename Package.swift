@@ -104,7 +104,9 @@ let package = Package(
     module("UsherCore"),
     module("JSONRPC"),
     module("UsherAPI", ["UsherCore", "JSONRPC"], describesMembers: true),
-    module("UsherConfig", ["UsherCore", "JSONRPC", "UsherAPI", "CToml"]),
+    module(
+      "UsherConfig", ["UsherCore", "JSONRPC", "UsherAPI", "CToml"],
+      resources: [.embedInCode("Presets/presets.toml")]),
     module(
       "UsherFlows",
       [

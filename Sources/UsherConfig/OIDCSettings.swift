@@ -37,6 +37,9 @@ package struct OIDCSettings: SettingsSection {
   /// Whether PKCE binds a code to its flow. It is not a setting: each provider type has its own
   /// value.
   package var pkce = true
+  /// How the flows are run at a server without discovery and ID tokens; nil for an OpenID provider.
+  /// It is not a setting: only providers of type `oauth2` have it.
+  package var oauth2: OAuth2Rules?
 
   package init(issuer: ProviderURL, clientID: String) {
     self.issuer = issuer
@@ -90,13 +93,16 @@ package struct OIDCSettings: SettingsSection {
   /// Returns what is wrong with the scopes (RFC 6749 §3.3; OIDC Core §3.1.2.1); nil if they are
   /// valid.
   static func violation(scopes: [String]) -> String? {
+    violation(words: scopes) ?? (scopes.contains("openid") ? nil : "must contain \"openid\"")
+  }
+
+  /// Returns what is wrong with the spelling of the scopes (RFC 6749 §3.3); nil if nothing is.
+  static func violation(words: [String]) -> String? {
     let isToken: (String) -> Bool = { scope in
       scope.consists(upTo: 256) { $0.isVisible && !$0.isOne(of: "\"\\") }
     }
-    guard scopes.allSatisfy(isToken) else {
-      return "each scope must be printable ASCII without spaces, quotes and backslashes"
-    }
-    return scopes.contains("openid") ? nil : "must contain \"openid\""
+    return words.allSatisfy(isToken)
+      ? nil : "each scope must be printable ASCII without spaces, quotes and backslashes"
   }
 
   /// The parameters that `extra_authorize` must not contain: the flow itself sends them, or they
@@ -107,7 +113,7 @@ package struct OIDCSettings: SettingsSection {
     "redirect_uri", "request", "request_uri", "response_mode", "response_type", "scope", "state",
   ]
 
-  private static func violation(extra: [String: String]) -> String? {
+  static func violation(extra: [String: String]) -> String? {
     if let name = extra.keys.sorted().first(where: reserved.contains) {
       return "\(name) is set by usherd itself"
     }
@@ -120,7 +126,7 @@ package struct OIDCSettings: SettingsSection {
 }
 
 /// The body format of requests to the token endpoint.
-package enum OIDCTokenRequest: Sendable, Equatable {
+package enum OIDCTokenRequest: String, TextSetting, Codable, CaseIterable, Equatable, Sendable {
   /// `application/x-www-form-urlencoded` (RFC 6749 §4.1.3).
   case form
   case json

@@ -10,6 +10,8 @@ package struct ProviderConfig: SettingsSection {
 
   /// The provider's name: `[a-z0-9][a-z0-9._-]{0,63}`.
   package var name: ProviderName
+  /// The well-known service whose settings the others override; nil if none is named.
+  package var preset: ProviderPreset?
   /// The settings that are specific to the provider's type.
   package var settings: any ProviderTypeSettings
   /// The settings of the HTTP connection to the provider.
@@ -39,12 +41,18 @@ package struct ProviderConfig: SettingsSection {
       }
       return name.rawValue.configNameViolation
     }
+    table.setting(&preset, "preset")
+    if let preset { table.read(defaults: preset.settings) }
     var type: ProviderType? = settings.type
     table.required(&type, "type")
     if type == .local && !table.isStored {
       table.reportProblem("type", "is reserved for the daemon")
     }
     http.bind(table)
+    if let preset, let type, preset.type != type, !table.isStored {
+      table.reportProblem("type", "must be \"\(preset.type.rawValue)\" with this preset, or absent")
+      return table.ignoreOtherKeys()
+    }
     guard let type else { return table.ignoreOtherKeys() }
     if type != settings.type { settings = type.settings.blank }
     settings.bind(table)

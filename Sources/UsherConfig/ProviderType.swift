@@ -1,6 +1,7 @@
 /// A type of provider: the value of `type` in a `[[provider]]`.
 package enum ProviderType: String, TextSetting, Codable, CaseIterable, Equatable, Sendable {
   case oidc
+  case oauth2
   case paysafe
   case truecaller
   case gopay
@@ -14,6 +15,7 @@ package enum ProviderType: String, TextSetting, Codable, CaseIterable, Equatable
   package var settings: any ProviderTypeSettings.Type {
     switch self {
     case .oidc: OIDCSettings.self
+    case .oauth2: OAuth2Settings.self
     case .paysafe: PaysafeSettings.self
     case .truecaller: TruecallerSettings.self
     case .gopay: GoPaySettings.self
@@ -40,6 +42,7 @@ package enum ProviderType: String, TextSetting, Codable, CaseIterable, Equatable
 /// A type of provider in one of its modes. It is stored with every flow.
 package enum ProviderVariety: String, Codable, CaseIterable, Equatable, Sendable {
   case oidc
+  case oauth2
   case paysafe
   case truecaller
   case gopay

@@ -9,7 +9,7 @@ package final class SettingsTable {
     case writing
   }
 
-  private let work: Work
+  private var work: Work
   private let path: String
   private let position: SourcePosition?
   private var keys: [String] = []
@@ -146,6 +146,14 @@ package final class SettingsTable {
   /// Returns the position of a setting in its file; the key is relative to this table, as in
   /// ``reportProblem(_:_:)``.
   package func position(of key: String) -> SourcePosition? { reading?.positions[path(of: key)] }
+
+  /// Reads the given settings, too: those that the file does not contain itself.
+  ///
+  /// Settings that were stored contain such defaults already.
+  func read(defaults: TomlTable) {
+    guard case .reading(let table, let reading) = work, !isStored else { return }
+    work = .reading(table.over(defaults), reading)
+  }
 
   /// Whether every file could be parsed. If not, a setting that seems to be missing may be in the
   /// rest of a file.

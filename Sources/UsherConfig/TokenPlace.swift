@@ -9,7 +9,8 @@ package struct TokenPlace: Codable, Equatable, Sendable {
   package var issuer: String? {
     switch variety {
     case .oidc, .freedomidOIDC: addresses.first
-    case .paysafe, .truecaller, .gopay, .freedomidDevice, .freedomidOAuth2, .bsa, .local: nil
+    case .oauth2, .paysafe, .truecaller, .gopay, .freedomidDevice, .freedomidOAuth2, .bsa, .local:
+      nil
     }
   }
 }

@@ -7,6 +7,7 @@ package enum ProviderRegistry {
   package static func definition(of variety: ProviderVariety) -> any ProviderDefinition.Type {
     switch variety {
     case .oidc: OIDCProvider.self
+    case .oauth2: OAuth2Provider.self
     case .paysafe: PaysafeProvider.self
     case .truecaller: TruecallerProvider.self
     case .gopay: GoPayProvider.self

@@ -7,7 +7,7 @@ struct ProviderTypeTests {
   @Test(
     "a provider of each type loads the same from the output of config show and from JSON",
     arguments: [
-      provider, wallet, phones, identities, people, partner("oidc"),
+      provider, server, wallet, phones, identities, people, partner("oidc"),
       partner("oauth2") + "callback_listen = \"[::1]:1\"\n", members,
       members + "totp = { algorithm = \"SHA512\" }\nsite_url = \"https://x.example/\"\n",
     ])
@@ -22,7 +22,8 @@ struct ProviderTypeTests {
   @Test(
     "each missing required key of a provider type is reported at the provider's header",
     arguments: [
-      ("oidc", ["issuer", "client_id"]), ("paysafe", ["base_url", "client_id"]),
+      ("oidc", ["issuer", "client_id"]), ("oauth2", ["base_url", "client_id", "paths"]),
+      ("paysafe", ["base_url", "client_id"]),
       ("truecaller", ["app_key_credential", "app_link"]), ("gopay", ["client_id", "merchant_id"]),
       ("freedomid", ["mode"]), ("bsa", ["client_key_credential", "app_package", "app_version"]),
     ])

@@ -11,6 +11,19 @@ let provider = """
 
   """
 
+/// A valid oauth2 provider.
+let server = """
+  [[provider]]
+  name = "server"
+  type = "oauth2"
+  base_url = "https://a.example"
+  client_id = "usher"
+  paths.authorization = "/authorize"
+  paths.token = "/token"
+  paths.userinfo = "https://api.a.example/me"
+
+  """
+
 /// A valid paysafe provider.
 let wallet = """
   [[provider]]

@@ -16,8 +16,8 @@ public struct ProviderGet: Method, Equatable {
   public struct Reply: Codable, Sendable, Equatable {
     /// The name of the provider in the configuration.
     public var name: ProviderName
-    /// The type of the provider: `oidc`, `paysafe`, `truecaller`, `gopay`, `freedomid`, `bsa` or
-    /// `local`.
+    /// The type of the provider: `oidc`, `oauth2`, `paysafe`, `truecaller`, `gopay`, `freedomid`,
+    /// `bsa` or `local`.
     public var type: String
     /// The flows that the provider offers.
     public var flows: [ProviderGet.Flow]

@@ -36,6 +36,7 @@ actor MetadataCache: ProviderObserver {
       return .unusable(message: "provider \(config.name) does not use discovery")
     }
     let settings = provider.settings
+    if let metadata = OIDCMetadata(configured: settings) { return .found(metadata) }
     if let entry = entries[provider.name], entry.settings == settings,
       (.zero..<entry.lifetime).contains(dependencies.clock.monotonicNow() - entry.fetchedAt)
     {

@@ -29,9 +29,12 @@ extension TokenSource {
     let endpoint = RevocationEndpoint(
       source: self, dialect: dialect, provider: provider, deferrals: deferrals)
     guard endpoint.exists else { return RevocationAttempt(tokens, living: .unsupported) }
-    var attempt = RevocationAttempt()
-    var living = tokens.filter { $0.kind == .accessToken }
-    if let refreshToken = tokens.first(where: { $0.kind == .refreshToken }) {
+    var attempt = RevocationAttempt(
+      tokens.filter { !endpoint.accepts($0.kind) }, living: .unsupported)
+    var living = tokens.filter { $0.kind == .accessToken && endpoint.accepts($0.kind) }
+    if let refreshToken = tokens.first(where: { $0.kind == .refreshToken }),
+      endpoint.accepts(.refreshToken)
+    {
       var outcome = await endpoint.revoke(refreshToken, bearer: living.last)
       var last = refreshToken
       // The provider may require a bearer token, and the last access token may have expired.
@@ -108,7 +111,12 @@ private struct RevocationEndpoint {
   let deferrals: DrainingScheduler?
 
   /// Whether the provider supports revocation.
-  var exists: Bool { dialect.revocation(Secret(""), .accessToken, bearer: nil) != nil }
+  var exists: Bool { accepts(.accessToken) }
+
+  /// Whether the endpoint revokes tokens of this kind.
+  func accepts(_ kind: TokenKind) -> Bool {
+    dialect.revocation(Secret(""), kind, bearer: nil) != nil
+  }
 
   func revoke(_ token: Revocation.Token, bearer: Revocation.Token?) async -> Outcome {
     let (secret, kind) = (token.secret.unsealed(), token.kind)

@@ -70,7 +70,7 @@ struct ClientAuthentication {
 
   /// Returns a Basic header. The client id and the secret are each form-encoded before they are
   /// joined (RFC 6749 §2.3.1).
-  private static func basic(_ id: String, _ secret: Secret) -> HTTPRequest.Header {
+  static func basic(_ id: String, _ secret: Secret) -> HTTPRequest.Header {
     let pair = FormEncoding.encode(id) + ":" + FormEncoding.encode(secret.revealed())
     let encoded = Data(pair.utf8).base64EncodedString()
     return HTTPRequest.Header("Authorization", Secret("Basic \(encoded)"))

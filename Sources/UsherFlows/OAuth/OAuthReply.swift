@@ -45,12 +45,15 @@ extension OAuthReply {
 
   /// Classifies a reply. Never fails, whatever bytes the reply holds.
   ///
-  /// - Parameter success: Reads the members of a reply that is not a refusal.
+  /// - Parameters:
+  ///   - grantEndedErrors: Error codes of this provider that mean that the code or token is no
+  ///     longer valid.
+  ///   - success: Reads the members of a reply that is not a refusal.
   package init(
-    _ reply: HTTPReply, from provider: ProviderName,
+    _ reply: HTTPReply, from provider: ProviderName, grantEndedErrors: [String] = [],
     success: ([String: JSONValue]) throws(UnusableReply) -> Granted
   ) {
-    let members = reply.jsonObject
+    let members = reply.oauthMembers
     let error = members?["error"]?.stringValue.flatMap { $0.isEmpty ? nil : $0 }
     switch reply.status {
     // Some providers send an error with status 200.
@@ -65,7 +68,8 @@ extension OAuthReply {
         self = .unreadable(message: error.message)
       }
     case 200..<300, 400..<500:
-      self.init(refused: reply, error: error, members: members ?? [:], provider)
+      self.init(
+        refused: reply, error: error, members: members ?? [:], provider, grantEndedErrors)
     case 500...:
       self = .retry(message: "the provider answers HTTP \(reply.status)", after: reply.retryAfter)
     default: self = .unreadable(message: "the provider answers HTTP \(reply.status)")
@@ -73,12 +77,17 @@ extension OAuthReply {
   }
 
   private init(
-    refused reply: HTTPReply, error: String?, members: [String: JSONValue], _ provider: ProviderName
+    refused reply: HTTPReply, error: String?, members: [String: JSONValue],
+    _ provider: ProviderName, _ grantEndedErrors: [String]
   ) {
     let code = ProviderText.shown(error, limit: 100)
     let errorCode = ProviderErrorCode(
       name: provider, code: code ?? "http_\(reply.status)",
       message: ProviderText.shown(members["error_description"]?.stringValue))
+    if let code, grantEndedErrors.contains(code) {
+      self = .dead(errorCode)
+      return
+    }
     // The list has the codes of RFC 6749 §5.2, and those that real servers send in their place.
     switch code {
     case "invalid_grant", "invalid_token", "invalid_code", "expired_token", "interaction_required",
@@ -95,6 +104,20 @@ extension OAuthReply {
 }
 
 extension HTTPReply {
+  /// The members of a reply to an OAuth request. Some servers send them as a form; then all values
+  /// are strings. Nil if the body is neither, or names a member twice.
+  fileprivate var oauthMembers: [String: JSONValue]? {
+    let type = headers["content-type"]?.lowercased() ?? ""
+    guard type.hasPrefix("application/x-www-form-urlencoded") else { return jsonObject }
+    guard let text = String(validating: body, as: UTF8.self),
+      let fields = FormEncoding.decode(text), !fields.isEmpty
+    else { return nil }
+    let members = Dictionary(fields.map { ($0.name, JSONValue.string($0.value)) }) { first, _ in
+      first
+    }
+    return members.count == fields.count ? members : nil
+  }
+
   /// The body if it is a JSON object; nil otherwise.
   package var jsonObject: [String: JSONValue]? {
     do { return try JSONValue(parsing: body).objectValue } catch { return nil }

@@ -13,12 +13,26 @@ package struct TokenRequest: Sendable, Equatable {
   /// The tokens before a refresh. A refresh token or ID token that the reply does not replace is
   /// kept (RFC 6749 §6).
   package var previous: TokenSet?
+  package var rules = TokenReplyRules()
 
   package init(provider: ProviderName, scope: String, previous: TokenSet? = nil) {
     self.provider = provider
     self.scope = scope
     self.previous = previous
   }
+}
+
+/// What is particular about the token endpoint's replies of a provider.
+package struct TokenReplyRules: Sendable, Equatable {
+  /// The values of `token_type` that mean a bearer token, in lower case; nil: any.
+  package var tokenTypes: [String]? = ["bearer"]
+  /// Error codes that mean that a code or refresh token is no longer valid, in addition to the
+  /// usual ones.
+  package var grantEndedErrors: [String] = []
+  /// Whether commas separate scopes, as spaces do.
+  package var hasCommasInScope = false
+  /// Whether an ID token is ignored.
+  package var ignoresIDToken = false
 }
 
 extension OAuthReply where Granted == TokenSet {
@@ -33,10 +47,13 @@ extension OAuthReply where Granted == TokenSet {
   ///
   /// `refresh_expires_in`, which Paysafe and Keycloak send, is read in the same way, but there 0
   /// means that the refresh token never expires. A value between 0 and one second counts as 0.
+  /// GitHub and Microsoft call it `refresh_token_expires_in`.
   package init(_ reply: HTTPReply, to request: TokenRequest, at now: Timestamp) {
     // The clock may have been set back in the meantime.
     let issuedAt = min(reply.requestedAt ?? now, now)
-    self.init(reply, from: request.provider) { members throws(UnusableReply) in
+    self.init(
+      reply, from: request.provider, grantEndedErrors: request.rules.grantEndedErrors
+    ) { members throws(UnusableReply) in
       try TokenSet(members, request, issuedAt: issuedAt)
     }
   }
@@ -84,19 +101,33 @@ extension TokenSet {
       throw UnusableReply(
         "the provider's access_token has characters that are not allowed in a token")
     }
-    guard let type = members["token_type"]?.stringValue, type.lowercased() == "bearer" else {
+    let rules = request.rules
+    guard let type = members["token_type"]?.stringValue,
+      rules.tokenTypes?.contains(type.lowercased()) ?? true
+    else {
+      let expected = rules.tokenTypes == ["bearer"] ? "Bearer" : "one of token_types"
       throw UnusableReply(
-        "the provider's token_type is not Bearer: found \(members.shownTokenType)")
+        "the provider's token_type is not \(expected): found \(members.shownTokenType)")
     }
+    let refreshLifetime =
+      members["refresh_expires_in"]?.lifetime ?? members["refresh_token_expires_in"]?.lifetime
+    let scope = members["scope"]?.scope.map { rules.hasCommasInScope ? $0.withoutCommas : $0 }
     self.init(
-      accessToken: Sealed(Secret(access)), tokenType: type,
+      accessToken: Sealed(Secret(access)),
+      tokenType: type.lowercased() == "bearer" ? type : "Bearer",
       expiresAt: members["expires_in"]?.lifetime.map { issuedAt + $0 },
-      scope: members["scope"]?.scope ?? request.scope,
+      scope: scope ?? request.scope,
       refreshToken: members.token("refresh_token") ?? request.previous?.refreshToken,
-      refreshExpiresAt: members["refresh_expires_in"]?.lifetime.flatMap {
-        $0 > .zero ? issuedAt + $0 : nil
-      },
-      idToken: members.token("id_token") ?? request.previous?.idToken)
+      refreshExpiresAt: refreshLifetime.flatMap { $0 > .zero ? issuedAt + $0 : nil },
+      idToken: rules.ignoresIDToken
+        ? nil : members.token("id_token") ?? request.previous?.idToken)
+  }
+}
+
+extension String {
+  /// The scope with single spaces between its words, which commas or spaces separated.
+  fileprivate var withoutCommas: String {
+    split { $0 == "," || $0 == " " }.joined(separator: " ")
   }
 }
 

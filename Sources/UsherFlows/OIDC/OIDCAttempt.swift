@@ -10,7 +10,8 @@ struct OIDCAttempt: Codable, Sendable, Equatable {
   let authorizationEndpoint: String
   /// The `state` that binds the redirect to this round; 192 bits.
   let state: Sealed<Secret>
-  /// The `nonce` that binds the ID token to this round; 192 bits.
+  /// The `nonce` that binds the ID token to this round; 192 bits. It is not sent to a server
+  /// without ID tokens.
   let nonce: Sealed<Secret>
   let verifier: Sealed<Secret>
   /// The reference to the authorization request that was pushed to the provider (RFC 9126 §2.2);
@@ -52,9 +53,10 @@ struct OIDCAttempt: Codable, Sendable, Equatable {
   ) -> [(name: String, value: String)] {
     var fields: [(name: String, value: String)] = [
       ("response_type", "code"), ("client_id", settings.clientID), ("redirect_uri", redirectURI),
-      ("scope", scope), ("state", state.unsealed().revealed()),
-      ("nonce", nonce.unsealed().revealed()),
     ]
+    if !scope.isEmpty { fields.append(("scope", settings.spelling(ofScope: scope))) }
+    fields.append(("state", state.unsealed().revealed()))
+    if settings.hasIDTokens { fields.append(("nonce", nonce.unsealed().revealed())) }
     if settings.pkce {
       fields.append(("code_challenge", PKCE.challenge(of: verifier.unsealed())))
       fields.append(("code_challenge_method", "S256"))

@@ -11,8 +11,8 @@ package struct OIDCAuthorize: FlowMachine, DiscoveringMachine, RedeemingCodeGran
   package static let summary = "Sign a person in with a browser on this machine."
 
   package struct Params: Codable, Sendable, Equatable, SchemaDocumented {
-    /// The scopes, separated by spaces. Default: the configured scopes. `openid` is always
-    /// requested.
+    /// The scopes, separated by spaces. Default: the configured scopes. At an OpenID provider
+    /// `openid` is always requested.
     package var scope: String?
     /// An existing account to sign in again. The sign-in of any other user is refused.
     package var account: AccountID?
@@ -168,7 +168,10 @@ extension OIDCAuthorize {
     _ answer: AuthorizationResponse, _ attempt: OIDCAttempt, redirectURI: String,
     _ transition: inout TransitionContext
   ) -> Answer {
-    if let flaw = answer.flaw(attempt.metadata) { return .fail(.protocolError(flaw)) }
+    let namesIssuer = provider.settings.oauth2?.namesIssuer ?? true
+    if namesIssuer, let flaw = answer.flaw(attempt.metadata) {
+      return .fail(.protocolError(flaw))
+    }
     // An error is this flow's if its `state` is, also without `iss`: it can only end the flow.
     if let failure = answer.failure(provider.name) { return .fail(failure) }
     guard let code = answer.code, !code.isEmpty else { return .fail(.neitherCodeNorError) }
@@ -205,7 +208,7 @@ extension OIDCAuthorize {
   }
 
   func read(_ reply: HTTPReply, at now: Timestamp) -> TokenReply {
-    TokenReply(reply, to: TokenRequest(provider: provider.name, scope: request.scope), at: now)
+    TokenReply(reply, to: TokenRequest(provider, scope: request.scope), at: now)
   }
 
   mutating func granted(_ tokens: TokenSet, _ attempt: OIDCAttempt) -> Answer {
@@ -214,7 +217,8 @@ extension OIDCAuthorize {
       .init(
         nonce: attempt.nonce, maxAge: maxAge, acrValues: acrValues, account: request.account,
         keepAlive: request.keepAlive,
-        request: SignInOptions(kind: Self.kind, acrValues: request.hints["acr_values"])))
+        request: SignInOptions(kind: Self.kind, acrValues: request.hints["acr_values"]),
+        needsIDToken: provider.settings.hasIDTokens))
     state = .signingIn(signIn)
     problem = nil
     return answer

@@ -96,7 +96,8 @@ extension FlowMachine where Call == OIDCCall {
     guard case .reply(let reply) = outcome else { return [] }
     switch call {
     case .exchange(_, let metadata), .devicePoll(_, let metadata):
-      let request = TokenRequest(provider: ProviderName(""), scope: "")
+      var request = TokenRequest(provider: ProviderName(""), scope: "")
+      request.rules.tokenTypes = nil
       let answer = TokenReply(reply, to: request, at: Timestamp(milliseconds: 0))
       guard case .granted(let tokens) = answer else { return [] }
       return OIDCCall.revoking(tokens, metadata)

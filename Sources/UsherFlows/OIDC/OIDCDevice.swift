@@ -10,8 +10,8 @@ package struct OIDCDevice: FlowMachine, DiscoveringMachine {
   package static let summary = "Sign a person in with a browser on another device."
 
   package struct Params: Codable, Sendable, Equatable, SchemaDocumented {
-    /// The scopes, separated by spaces. Default: the configured scopes. `openid` is always
-    /// requested.
+    /// The scopes, separated by spaces. Default: the configured scopes. At an OpenID provider
+    /// `openid` is always requested.
     package var scope: String?
     /// An existing account to sign in again. The sign-in of any other user is refused.
     package var account: AccountID?
@@ -201,7 +201,7 @@ extension OIDCDevice {
   ) -> Answer {
     switch outcome {
     case .reply(let reply):
-      let request = TokenRequest(provider: provider.name, scope: scope)
+      let request = TokenRequest(provider, scope: scope)
       return answered(TokenReply(reply, to: request, at: now), polling)
     case .unreachable(let message, let sent): return slowDown(polling.markedDoubtful(sent), message)
     case .unreadable(let message), .noToken(let message): return .fail(.protocolError(message))

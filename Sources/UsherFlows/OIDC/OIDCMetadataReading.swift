@@ -42,6 +42,20 @@ extension OIDCMetadata {
     }
   }
 
+  /// Creates the metadata of a provider without discovery, which the configuration contains; nil
+  /// for an OpenID provider.
+  package init?(configured settings: OIDCSettings) {
+    guard let rules = settings.oauth2 else { return nil }
+    self.init(issuer: settings.issuer.text)
+    authorizationEndpoint = rules.authorizationEndpoint
+    tokenEndpoint = rules.tokenEndpoint
+    userinfoEndpoint = rules.userinfoEndpoint
+    deviceAuthorizationEndpoint = rules.deviceAuthorizationEndpoint
+    revocationEndpoint = rules.revocationEndpoint
+    // Most of these servers know the client secret in the form only.
+    clientAuthMethods = ["client_secret_post"]
+  }
+
   private init(_ reader: MetadataReader, _ settings: OIDCSettings) throws(InvalidValue) {
     let named = settings.endpoints
     self.init(issuer: settings.issuer.text)

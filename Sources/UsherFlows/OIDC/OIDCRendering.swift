@@ -37,7 +37,7 @@ extension OIDCCall {
       (metadata, endpoint) = (provider, try provider.tokenEndpoint.orMissing("token"))
       fields =
         [("grant_type", "refresh_token"), ("refresh_token", token.revealed())]
-        + (scope.map { [("scope", $0)] } ?? [])
+        + (scope.map { [("scope", context.provider.settings.spelling(ofScope: $0))] } ?? [])
     case .devicePoll(let code, let provider):
       (metadata, endpoint) = (provider, try provider.tokenEndpoint.orMissing("token"))
       fields = [
@@ -47,8 +47,10 @@ extension OIDCCall {
     case .deviceAuthorization(let scope, let provider):
       metadata = provider
       endpoint = try metadata.deviceAuthorizationEndpoint.orMissing("device_authorization")
+      let settings = context.provider.settings
       fields =
-        [("scope", scope)] + (context.provider.settings.audience.map { [("audience", $0)] } ?? [])
+        (scope.isEmpty ? [] : [("scope", settings.spelling(ofScope: scope))])
+        + (settings.audience.map { [("audience", $0)] } ?? [])
     case .pushAuthorization(let parameters, let provider):
       metadata = provider
       endpoint = try metadata.pushedAuthorizationRequestEndpoint.orMissing(
@@ -80,6 +82,11 @@ extension OIDCCall {
     _ revocation: Revocation, _ metadata: OIDCMetadata, _ context: RenderContext<OIDCSettings>
   ) throws(UsherError) -> HTTPRequest {
     let endpoint = try metadata.revocationEndpoint.orMissing("revocation")
+    switch context.provider.settings.oauth2?.revocationRequest {
+    case .github?: return try deletion(of: revocation.token, endpoint, context)
+    case .slack?: return .form(endpoint, [], headers: [.bearer(revocation.token)])
+    case .standard?, nil: break
+    }
     let fields = [
       ("token", revocation.token.revealed()), ("token_type_hint", revocation.kind.rawValue),
     ]
@@ -91,6 +98,18 @@ extension OIDCCall {
     terms.methods = metadata.revocationAuthMethods ?? terms.methods
     let client = try ClientAuthentication(context, terms)
     return .form(endpoint, fields + client.fields, headers: client.headers)
+  }
+}
+
+extension OIDCCall {
+  /// Returns the request that deletes an access token at GitHub's API.
+  private static func deletion(
+    of token: Secret, _ endpoint: String, _ context: RenderContext<OIDCSettings>
+  ) throws(UsherError) -> HTTPRequest {
+    let header = ClientAuthentication.basic(
+      context.provider.settings.clientID, try context.requiredCredential())
+    return .json(
+      .delete, endpoint, ["access_token": .string(token.revealed())], [header], hiding: [token])
   }
 }
 

@@ -16,8 +16,8 @@ extension OIDCMetadata {
 
 /// Checks the parameters of a sign-in that the caller provides.
 enum OIDCRequest {
-  /// Returns the scope to request: the caller's, with `openid` added if it is missing, or the
-  /// configured one if the caller names none.
+  /// Returns the scope to request: the caller's, or the configured one if the caller names none.
+  /// For an OpenID provider `openid` is added if it is missing.
   ///
   /// - Throws: `invalidParams` if the text is not a valid scope (RFC 6749 §3.3).
   static func scope(_ requested: String?, _ settings: OIDCSettings) throws(UsherError) -> String {
@@ -27,6 +27,7 @@ enum OIDCRequest {
     guard !tokens.isEmpty, requested.utf8.count <= 2048,
       tokens.allSatisfy({ $0.utf8.allSatisfy(isToken) })
     else { throw ParamsValidation.wrong("scope", "must be scopes separated by spaces") }
-    return (tokens.contains("openid") ? [] : ["openid "]).joined() + tokens.joined(separator: " ")
+    let scope = tokens.joined(separator: " ")
+    return !settings.hasIDTokens || tokens.contains("openid") ? scope : "openid " + scope
   }
 }

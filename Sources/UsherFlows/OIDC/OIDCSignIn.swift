@@ -32,7 +32,7 @@ struct OIDCSignIn: RetryingMachine, Codable, Sendable, Equatable {
     /// user.
     ///
     /// OIDC Core requires an ID token in every reply to a code. For the device grant there is no
-    /// such rule.
+    /// such rule, and a provider of type `oauth2` has no ID tokens.
     var needsIDToken = true
   }
 
@@ -91,7 +91,7 @@ struct OIDCSignIn: RetryingMachine, Codable, Sendable, Equatable {
     switch phase {
     case .verifying(let token, let retrying):
       verifying(event, token, retrying, provider.settings, now)
-    case .asking(let person, let retrying): asking(event, person, retrying)
+    case .asking(let person, let retrying): asking(event, person, retrying, provider.settings)
     }
   }
 
@@ -151,7 +151,8 @@ struct OIDCSignIn: RetryingMachine, Codable, Sendable, Equatable {
   }
 
   private mutating func asking(
-    _ event: FlowEvent<OIDCCall>, _ person: PersonClaims?, _ before: RetryBackoff?
+    _ event: FlowEvent<OIDCCall>, _ person: PersonClaims?, _ before: RetryBackoff?,
+    _ settings: OIDCSettings
   ) -> Answer<OIDCCall> {
     let retrying = before ?? RetryBackoff()
     switch event {
@@ -164,7 +165,7 @@ struct OIDCSignIn: RetryingMachine, Codable, Sendable, Equatable {
       {
         return .proceed([.wake(after: pause)])
       }
-      return mergeUserinfo(outcome, of: person)
+      return mergeUserinfo(outcome, of: person, settings)
     case .woken where retrying.isPaused, .daemon(.resumed):
       phase = .asking(person, retrying.resumed)
       return .proceed(effects)
@@ -176,11 +177,14 @@ struct OIDCSignIn: RetryingMachine, Codable, Sendable, Equatable {
   ///
   /// If there is an ID token, the profile is optional: a failure to fetch it does not fail the
   /// sign-in. A `sub` that differs from the ID token's always does.
-  private func mergeUserinfo(_ outcome: CallOutcome, of person: PersonClaims?) -> Answer<OIDCCall> {
+  private func mergeUserinfo(
+    _ outcome: CallOutcome, of person: PersonClaims?, _ settings: OIDCSettings
+  ) -> Answer<OIDCCall> {
     let failure: Failure
     switch outcome {
     case .reply(let reply):
-      switch UserinfoReply(reply, subject: person?.subject) {
+      let members = settings.oauth2?.userinfo
+      switch UserinfoReply(reply, subject: person?.subject, members: members) {
       case .claims(let claims):
         guard isWanted(claims) else { return refuse(.otherPerson) }
         return finish(person?.merging(claims) ?? claims)

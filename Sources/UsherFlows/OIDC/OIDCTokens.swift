@@ -1,3 +1,4 @@
+import JSONRPC
 import UsherConfig
 import UsherCore
 
@@ -7,6 +8,10 @@ struct OIDCTokens: TokenDialect {
   let metadata: OIDCMetadata
 
   var isPublicClient: Bool { provider.config.credentialName == nil }
+
+  func read(_ reply: HTTPReply, to request: TokenRequest, at now: Timestamp) -> TokenReply {
+    TokenReply(reply, to: copy(request) { $0.rules = provider.settings.replyRules }, at: now)
+  }
 
   func renewal(_ refreshToken: Secret, scope: String?) -> (any ProviderCall)? {
     OIDCCall.refresh(refreshToken, scope: scope, metadata)
@@ -27,6 +32,20 @@ struct OIDCTokens: TokenDialect {
 
   func revocation(_ token: Secret, _ kind: TokenKind, bearer: Secret?) -> (any ProviderCall)? {
     guard metadata.revocationEndpoint != nil else { return nil }
+    if let form = provider.settings.oauth2?.revocationRequest, form != .standard {
+      // These requests revoke access tokens only, and authenticate themselves in one way only.
+      guard kind == .accessToken, form == .slack || !isPublicClient else { return nil }
+    }
     return OIDCCall.revoke(.init(token: token, kind: kind, bearer: bearer), metadata)
+  }
+
+  func hasRevoked(_ reply: HTTPReply) -> Bool {
+    guard provider.settings.oauth2?.revocationRequest == .slack, reply.status == 200 else {
+      return [200, 204].contains(reply.status)
+    }
+    // Slack sends an error with status 200.
+    let error = reply.jsonObject?["error"]?.stringValue
+    let isInvalid = ["account_inactive", "invalid_auth", "token_expired", "token_revoked"]
+    return reply.jsonObject?["ok"] == .bool(true) || error.map(isInvalid.contains) ?? false
   }
 }

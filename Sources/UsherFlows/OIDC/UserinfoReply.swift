@@ -1,4 +1,5 @@
 import JSONRPC
+package import UsherConfig
 import UsherCore
 
 /// The reply of the userinfo endpoint (OIDC Core §5.3).
@@ -12,9 +13,11 @@ package enum UserinfoReply: Sendable, Equatable {
 
   /// Reads the reply.
   ///
-  /// - Parameter subject: The `sub` of the ID token. Nil if there was no ID token: then the reply's
-  ///   own `sub` identifies the user.
-  package init(_ reply: HTTPReply, subject: String?) {
+  /// - Parameters:
+  ///   - subject: The `sub` of the ID token. Nil if there was no ID token: then the reply's own
+  ///     `sub` identifies the user.
+  ///   - names: The names of the members at a server that does not use those of OpenID Connect.
+  package init(_ reply: HTTPReply, subject: String?, members names: OAuth2Userinfo? = nil) {
     guard (200..<300).contains(reply.status) else {
       self = .unusable(message: "the userinfo endpoint answers HTTP \(reply.status)")
       return
@@ -28,11 +31,28 @@ package enum UserinfoReply: Sendable, Equatable {
       self = .unusable(message: "the userinfo endpoint's answer is not a JSON object")
       return
     }
-    guard let claims = PersonClaims(members) else {
-      self = .unusable(message: "the userinfo endpoint's answer has no sub")
+    guard let claims = PersonClaims(names?.claims(in: members) ?? members) else {
+      let error = names == nil ? nil : ProviderText.shown(members["error"]?.stringValue, limit: 100)
+      self = .unusable(
+        message: error.map { "the userinfo endpoint answers with the error \($0)" }
+          ?? "the userinfo endpoint's answer has no \(names?.subject ?? "sub")")
       return
     }
     let isSameSubject = subject.map { $0.hasSameBytes(as: claims.subject) } ?? true
     self = isSameSubject ? .claims(claims) : .otherSubject
+  }
+}
+
+extension OAuth2Userinfo {
+  /// Returns the standard claims (OIDC Core §5.1) that the members of a reply stand for.
+  fileprivate func claims(in reply: [String: JSONValue]) -> [String: JSONValue] {
+    var claims: [String: JSONValue] = [:]
+    for (claim, member) in members {
+      let path = member.split(separator: ".").map(String.init)
+      claims[claim] = path.reduce(JSONValue.object(reply)) { $0?[$1] }
+    }
+    // Some servers identify their users by numbers.
+    if case .integer(let number)? = claims["sub"] { claims["sub"] = .string(String(number)) }
+    return claims
   }
 }
