@@ -48,6 +48,17 @@ struct DeviceTests {
     #expect(poll(&ledger, code, after: 10) == "invalid_grant")
   }
 
+  @Test("a device gets a refresh token where only access_type=offline grants one to a browser")
+  func offlineAccessType() throws {
+    var settings = OIDCBackendSettings()
+    settings.refreshTokensNeedOfflineAccessType = true
+    var ledger = Ledger(terms: settings.terms)
+    let code = ledger.startDevice(client: publicClient, scope: [], now: start).deviceCode
+    ledger.settleDevice(code, user: alice, allowed: true, authTime: start)
+    let tokens = try ledger.pollDevice(code, client: publicClient, now: start)
+    #expect(tokens.refreshToken != nil)
+  }
+
   @Test(
     "a user code matches in any letter case and with any separators until it is settled or expires")
   func userCodes() {

@@ -130,6 +130,30 @@ struct ProviderTests {
     #expect(try await browser.send(.post, "/oidc/login", fields).status == 400)
   }
 
+  @Test(
+    "with refreshTokensNeedOfflineAccessType, only access_type=offline grants a refresh token",
+    arguments: [
+      (nil, "profile offline_access", false), ("online", "profile offline_access", false),
+      ("offline", "profile", true),
+    ] as [(String?, String, Bool)])
+  func offlineAccessType(_ accessType: String?, _ scope: String, _ isGranted: Bool) async throws {
+    let browser = try Browser()
+    var settings = OIDCBackendSettings()
+    settings.refreshTokensNeedOfflineAccessType = true
+    await browser.provider.apply(settings)
+    let page = try await browser.authorize(["access_type": accessType, "scope": scope])
+    let tokens = try await browser.send(
+      .post, "/oidc/token",
+      [
+        "client_id": "usher", "grant_type": "authorization_code", "redirect_uri": redirectURI,
+        "code": try await browser.decide("allow", on: page).parameters()["code"] ?? "",
+        "code_verifier": verifier,
+      ]
+    ).json()
+    #expect(tokens["access_token"] != nil)
+    #expect((tokens["refresh_token"] != nil) == isGranted)
+  }
+
   @Test("the token endpoint answers each malformed request with the matching OAuth error")
   func tokenErrors() async throws {
     let browser = try Browser()

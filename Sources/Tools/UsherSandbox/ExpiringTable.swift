@@ -62,6 +62,10 @@ package struct ExpiringTable<Value: Sendable>: Sendable {
     entries.removeValue(forKey: key)?.value
   }
 
+  package mutating func removeAll(where fits: (Value) -> Bool) {
+    entries = entries.filter { !fits($0.value.value) }
+  }
+
   package mutating func updateAll(_ change: (inout Value) -> Void) {
     entries = entries.mapValues { entry in
       var entry = entry

@@ -97,6 +97,9 @@ package struct Sandbox: Sendable {
       GoPayBackend(context),
       FreedomIDBackend(context),
       BSABackend(context),
+      GitHubBackend(context),
+      AtlassianBackend(context),
+      SlackBackend(context),
     ]
   }
 

@@ -43,9 +43,10 @@ package struct TokenGenerator: Sendable {
   }
 
   /// Returns a token with 256 random bits, after a prefix that names the kind of token.
-  package func token(_ prefix: String) -> String {
-    "\(prefix)_\(Base64.url(bytes(32)))"
-  }
+  package func token(_ prefix: String) -> String { token(startingWith: prefix + "_") }
+
+  /// Returns a token with 256 random bits after exactly this text.
+  func token(startingWith start: String) -> String { start + Base64.url(bytes(32)) }
 
   /// Returns random bytes for a key.
   package func secret(_ count: Int) -> [UInt8] { bytes(count) }

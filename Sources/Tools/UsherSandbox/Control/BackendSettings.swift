@@ -46,6 +46,36 @@ extension BackendSettings {
   }
 }
 
+/// A backend whose settings can be read, changed and reset by control calls.
+protocol ConfigurableBackend: Actor {
+  associatedtype Settings: BackendSettings
+
+  var settings: Settings { get set }
+
+  /// Replaces the settings, and all that depends on them.
+  func apply(_ settings: Settings)
+}
+
+extension ConfigurableBackend {
+  func readSettings(_ call: EndpointCall) async -> Reply {
+    await respondingWithOAuthErrors { .json(try JSON(encoding: settings)) }
+  }
+
+  func changeSettings(_ call: EndpointCall) async -> Reply {
+    await respondingWithOAuthErrors {
+      apply(try settings.changed(by: try call.settingChanges()))
+      return .json(try JSON(encoding: settings))
+    }
+  }
+
+  func resetSettings(_ call: EndpointCall) async -> Reply {
+    await respondingWithOAuthErrors {
+      apply(Settings())
+      return .json(try JSON(encoding: settings))
+    }
+  }
+}
+
 extension EndpointCall {
   /// Reads the requested changes of settings from the body.
   func settingChanges() throws(OAuthError) -> [String: JSON] {

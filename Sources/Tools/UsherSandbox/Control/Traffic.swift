@@ -33,9 +33,7 @@ package actor Traffic {
   ///
   /// The request's log entry is complete before the first byte of the response is sent.
   package func handle(_ call: EndpointCall, to endpoint: Endpoint) async -> Delivery {
-    // A JSON body is not parsed as a form: a string in it, such as a password, could look like a
-    // form field and be logged.
-    let form = call.contentType == "application/json" ? nil : try? Form(parsing: call.body)
+    let form = Self.loggedFields(of: call)
     let fault = faults.nextFault(endpoint.name, grantType: form?["grant_type"])
     var logged = call
     if endpoint.hidesPath { logged.path = endpoint.path }
@@ -50,6 +48,18 @@ package actor Traffic {
     }
     log.finish(number, status: delivery.status, error: delivery.error)
     return delivery
+  }
+
+  /// The fields of a request's body from which the log and the faults take the grant type and the
+  /// client.
+  ///
+  /// A JSON body is not parsed as a form: a string in it, such as a password, could look like a
+  /// form field and be logged.
+  private static func loggedFields(of call: EndpointCall) -> Form? {
+    guard call.contentType == "application/json" else { return try? Form(parsing: call.body) }
+    guard let body = try? JSON(parsing: call.body), let grantType = body["grant_type"]?.text
+    else { return nil }
+    return Form(["grant_type": grantType, "client_id": body["client_id"]?.text ?? ""])
   }
 
   package func requests(endpoint: String?, grantType: String?) -> [LoggedRequest] {

@@ -85,17 +85,9 @@ extension Reply {
   package static func redirect(
     to address: String, adding parameters: [String: JSON], error: String? = nil
   ) -> Reply {
-    let query =
-      parameters.sorted { $0.key < $1.key }
-      .map { "\(PercentEncoding.encoded($0.key))=\(PercentEncoding.encoded($0.value.plain))" }
-      .joined(separator: "&")
-    return .redirect(to: address + (address.contains("?") ? "&" : "?") + query, error: error)
+    let separator = address.contains("?") ? "&" : "?"
+    return .redirect(to: address + separator + Form.encoded(parameters), error: error)
   }
-}
-
-extension JSON {
-  /// The value as text for a query parameter.
-  fileprivate var plain: String { text ?? String(decoding: encoded(), as: UTF8.self) }
 }
 
 /// An HTTP endpoint of a backend: a method, a path and a handler.

@@ -32,6 +32,17 @@ package struct Form: Sendable, Equatable {
     }
   }
 
+  /// Returns the text of a form, with its fields sorted by name. A value that is not a text is
+  /// written as JSON.
+  static func encoded(_ fields: [String: JSON]) -> String {
+    fields.sorted { $0.key < $1.key }
+      .map { name, value in
+        let text = value.text ?? String(decoding: value.encoded(), as: UTF8.self)
+        return "\(PercentEncoding.encoded(name))=\(PercentEncoding.encoded(text))"
+      }
+      .joined(separator: "&")
+  }
+
   /// The value of a field; nil if the field is absent or empty (RFC 6749 §3.1).
   package subscript(name: String) -> String? {
     guard let value = values[name], !value.isEmpty else { return nil }

@@ -35,7 +35,7 @@ package struct ClientRegistry: Sendable {
   /// A public client sends its `client_id` and nothing else.
   package func authenticate(_ call: EndpointCall, _ form: Form) throws(OAuthError) -> Client {
     guard let header = call.headers["authorization"] else {
-      return try byForm(form)
+      return try authenticate(form)
     }
     guard header.lowercased().hasPrefix("basic ") else {
       throw OAuthError.client("the Authorization header does not use the Basic scheme")
@@ -55,7 +55,8 @@ package struct ClientRegistry: Sendable {
     return client
   }
 
-  private func byForm(_ form: Form) throws(OAuthError) -> Client {
+  /// Authenticates the client of a request by the form alone.
+  func authenticate(_ form: Form) throws(OAuthError) -> Client {
     guard let id = form["client_id"] else {
       throw .client("client_id and the Authorization header are both missing")
     }
@@ -71,6 +72,11 @@ package struct ClientRegistry: Sendable {
       guard expected == secret else { throw .client("wrong client secret") }
       return client
     }
+  }
+
+  /// The client id of a request, which need not be authentic or known.
+  func claimedID(_ call: EndpointCall, _ form: Form) -> String? {
+    call.headers["authorization"].flatMap { try? Self.basicParts($0).0 } ?? form["client_id"]
   }
 
   /// Returns id and secret, both form-encoded in the Basic credentials (RFC 6749 §2.3.1).
@@ -101,6 +107,8 @@ package struct OAuthError: Error, Equatable {
   package var error: String
   package var description: String
   package var status: Int
+  /// The new interval of `slow_down` in seconds, which some servers add to their response.
+  package var interval: Int?
 
   package init(_ error: String, _ description: String, status: Int = 400) {
     self.error = error

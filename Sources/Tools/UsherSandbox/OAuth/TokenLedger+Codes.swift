@@ -1,7 +1,8 @@
 package import FoundationEssentials
 
 extension TokenLedger {
-  /// An authorization code: valid once, for one client, one redirect URI and one verifier.
+  /// An authorization code: valid once, for one client, one redirect URI and one verifier, if the
+  /// request had a challenge.
   struct Code: Sendable {
     enum State: Sendable {
       case fresh
@@ -11,7 +12,7 @@ extension TokenLedger {
 
     var authorization: TokenAuthorization
     var redirectURI: String
-    var challenge: String
+    var challenge: String?
     var expires: Date
     var state = State.fresh
   }
@@ -20,7 +21,7 @@ extension TokenLedger {
   private static let codeMemory = 86_400.0
 
   package mutating func issueCode(
-    for authorization: TokenAuthorization, redirectURI: String, challenge: String, now: Date
+    for authorization: TokenAuthorization, redirectURI: String, challenge: String?, now: Date
   ) -> String {
     let code = tokenGenerator.token("ac")
     codes.insert(
@@ -31,12 +32,18 @@ extension TokenLedger {
     return code
   }
 
+  /// Returns the redirect URI of the request for which a code was issued; nil if the code is
+  /// unknown.
+  func requestedRedirectURI(ofCode code: String, now: Date) -> String? {
+    codes.value(code, now: now)?.redirectURI
+  }
+
   /// Exchanges a code for tokens (RFC 6749 §4.1.3, RFC 7636 §4.6).
   ///
   /// A second use revokes the tokens of the first use (RFC 6749 §4.1.2). A wrong redirect URI or
   /// verifier invalidates the code. An attempt by another client, or at another brand, does not.
   package mutating func redeemCode(
-    _ code: String, client: Client, brand: String? = nil, redirectURI: String, verifier: String,
+    _ code: String, client: Client, brand: String? = nil, redirectURI: String, verifier: String?,
     now: Date
   ) throws(OAuthError) -> IssuedTokens {
     guard let known = codes.value(code, now: now) else {

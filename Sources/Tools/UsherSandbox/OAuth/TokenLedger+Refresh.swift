@@ -15,11 +15,17 @@ extension TokenLedger {
   mutating func addRefreshToken(
     to grant: String, parent: String?, scope: [String]? = nil, now: Date
   ) -> String {
-    let token = tokenGenerator.token("rt")
+    let token = tokenGenerator.token(startingWith: terms.refreshTokenPrefix)
     refreshTokens.insert(
       RefreshToken(grant: grant, parent: parent, scope: scope), for: token,
       until: now.addingTimeInterval(Double(terms.refreshTokenSeconds)), now: now)
     return token
+  }
+
+  /// Returns the authorization of a refresh token, even if the token was replaced or revoked; nil
+  /// if it is unknown or has expired.
+  func authorization(ofRefreshToken token: String, now: Date) -> TokenAuthorization? {
+    refreshTokens.value(token, now: now).flatMap { grants.value($0.grant, now: now) }?.authorization
   }
 
   /// Exchanges a refresh token for new tokens (RFC 6749 §6).
@@ -50,6 +56,7 @@ extension TokenLedger {
       throw OAuthError("invalid_scope", "the scope exceeds the granted scope")
     }
     supersedeParent(token, known)
+    if terms.refreshEndsAccessTokens { accessTokens.removeAll { $0.grant == known.grant } }
     var tokens = accessTokens(for: known.grant, grant.authorization, scope: asked, now: now)
     tokens.refreshToken = successor(
       of: token, in: known.grant, scope: terms.bindsRefreshScope ? asked : nil, now: now)

@@ -9,6 +9,11 @@ package struct TokenAuthorization: Sendable, Hashable {
   package var authTime: Date
   /// The tenant, for a provider that serves several brands.
   package var brand: String?
+  /// The parameter `access_type` of the authorization request, which Google has in place of the
+  /// scope `offline_access`.
+  package var accessType: String?
+  /// Whether the consent was given for a device (RFC 8628).
+  package var isDevice = false
 }
 
 /// A successful response of the token endpoint, before it is encoded as JSON.
@@ -38,6 +43,8 @@ package struct TokenTerms: Sendable, Hashable {
     case always
     /// Grants whose scope includes this word.
     case withScope(String)
+    /// Grants whose authorization request had `access_type=offline`, and those of devices.
+    case withOfflineAccessType
   }
 
   package var accessTokenSeconds: Int
@@ -47,6 +54,10 @@ package struct TokenTerms: Sendable, Hashable {
   package var refreshTokens = RefreshTokens.always
   /// Whether a new refresh token is limited to the scope that its predecessor was used with.
   package var bindsRefreshScope = false
+  /// Whether a refresh invalidates the earlier access tokens of its grant.
+  package var refreshEndsAccessTokens = false
+  package var accessTokenPrefix = "at_"
+  package var refreshTokenPrefix = "rt_"
 }
 
 /// The codes, grants and tokens of a provider, as one value.
@@ -99,6 +110,7 @@ package struct TokenLedger: Sendable {
     case .never: false
     case .always: true
     case .withScope(let word): authorization.scope.contains(word)
+    case .withOfflineAccessType: authorization.accessType == "offline" || authorization.isDevice
     }
   }
 
@@ -106,7 +118,7 @@ package struct TokenLedger: Sendable {
   mutating func accessTokens(
     for grant: String, _ authorization: TokenAuthorization, scope: [String], now: Date
   ) -> IssuedTokens {
-    let token = tokenGenerator.token("at")
+    let token = tokenGenerator.token(startingWith: terms.accessTokenPrefix)
     accessTokens.insert(
       AccessToken(grant: grant, scope: scope), for: token,
       until: now.addingTimeInterval(Double(terms.accessTokenSeconds)), now: now)

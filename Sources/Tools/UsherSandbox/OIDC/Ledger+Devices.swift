@@ -1,5 +1,12 @@
 package import FoundationEssentials
 
+/// The rules for devices that wait for their user (RFC 8628).
+package struct DeviceTerms: Sendable, Hashable {
+  package var codeSeconds = 600
+  /// Seconds between polls; at 0 there is no `slow_down`.
+  package var interval = 5
+}
+
 extension Ledger {
   /// A device that waits for its user to approve it on another device (RFC 8628).
   struct Device: Sendable {
@@ -23,12 +30,23 @@ extension Ledger {
     package var userCode: String
     package var expiresIn: Int
     package var interval: Int
+
+    /// The members of the response (RFC 8628 §3.2).
+    ///
+    /// - Parameter page: The URL of the page on which the user enters the code.
+    func members(page: String) -> [String: JSON] {
+      [
+        "device_code": .string(deviceCode), "user_code": .string(userCode),
+        "verification_uri": .string(page), "expires_in": .integer(expiresIn),
+        "interval": .integer(interval),
+      ]
+    }
   }
 
   package mutating func startDevice(client: Client, scope: [String], now: Date) -> DeviceStart {
     let start = DeviceStart(
       deviceCode: tokenGenerator.token("dc"), userCode: tokenGenerator.userCode(),
-      expiresIn: settings.deviceCodeSeconds, interval: settings.deviceInterval)
+      expiresIn: deviceTerms.codeSeconds, interval: deviceTerms.interval)
     devices.insert(
       Device(
         clientID: client.id, scope: scope, userCode: start.userCode, interval: start.interval),
@@ -64,7 +82,8 @@ extension Ledger {
     case .allowed(let user, let time):
       devices.update(code) { $0.state = .spent }
       let authorization = TokenAuthorization(
-        clientID: client.id, user: user, scope: device.scope, nonce: nil, authTime: time)
+        clientID: client.id, user: user, scope: device.scope, nonce: nil, authTime: time,
+        isDevice: true)
       return tokens.open(authorization, now: now).tokens
     }
   }
@@ -76,7 +95,10 @@ extension Ledger {
     devices.update(code) { $0.lastPoll = now }
     if let pause, pause < Double(device.interval) - Self.jitter {
       devices.update(code) { $0.interval += 5 }
-      throw OAuthError("slow_down", "polled sooner than the interval of \(device.interval) seconds")
+      var refusal = OAuthError(
+        "slow_down", "polled sooner than the interval of \(device.interval) seconds")
+      refusal.interval = device.interval + 5
+      throw refusal
     }
   }
 

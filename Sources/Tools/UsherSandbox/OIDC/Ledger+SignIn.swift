@@ -7,8 +7,11 @@ package struct AuthorizationRequest: Sendable, Hashable {
   package var state: String?
   package var scope: [String]
   package var nonce: String?
-  package var challenge: String
+  /// The PKCE code challenge; nil if the request has none.
+  package var challenge: String?
   package var loginHint: String?
+  /// The parameter `access_type`.
+  package var accessType: String?
 }
 
 /// One user's passage through the sandbox's pages, from the first page to the decision.

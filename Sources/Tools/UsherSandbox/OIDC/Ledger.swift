@@ -1,10 +1,9 @@
-/// The state of the OpenID provider: transactions, devices, codes, grants and tokens, as one value.
+/// The state of a provider with sign-in pages: transactions, devices, codes, grants and tokens, as
+/// one value.
 ///
 /// It reads no clock: callers pass the time. Every table is bounded.
 package struct Ledger: Sendable {
-  package var settings = OIDCBackendSettings() {
-    didSet { tokens.terms = settings.terms }
-  }
+  package var deviceTerms = DeviceTerms()
   package var tokens: TokenLedger
   let tokenGenerator: TokenGenerator
   var transactions = ExpiringTable<Transaction>()
@@ -14,8 +13,11 @@ package struct Ledger: Sendable {
   /// The ids of the client assertions that were used, so that none is accepted twice.
   var usedAssertions: Set<String> = []
 
-  package init(tokenGenerator: TokenGenerator = TokenGenerator()) {
+  package init(
+    tokenGenerator: TokenGenerator = TokenGenerator(),
+    terms: TokenTerms = OIDCBackendSettings().terms
+  ) {
     self.tokenGenerator = tokenGenerator
-    tokens = TokenLedger(OIDCBackendSettings().terms, tokenGenerator: tokenGenerator)
+    tokens = TokenLedger(terms, tokenGenerator: tokenGenerator)
   }
 }

@@ -6,6 +6,7 @@ package actor OIDCBackend: Backend {
   let context: BackendContext
   let clients: ClientRegistry
   nonisolated let path: String
+  var settings = OIDCBackendSettings()
   var ledger: Ledger
   var keys: SigningKeys
 
@@ -20,8 +21,6 @@ package actor OIDCBackend: Backend {
   }
 
   nonisolated func issuer(_ call: EndpointCall) -> String { call.base + path }
-
-  var settings: OIDCBackendSettings { ledger.settings }
 
   package nonisolated var title: String { "OpenID provider" }
 

@@ -20,7 +20,7 @@ extension OIDCBackend {
       return loginPage(.authorization(request), begun.id, begun.csrf, username: request.loginHint)
     } catch {
       return authorizationResponse(
-        to: redirectURI, state: form["state"], issuer: issuer(call),
+        to: redirectURI, state: form["state"], call,
         ["error": error.error, "error_description": error.description])
     }
   }
@@ -60,18 +60,6 @@ extension OIDCBackend {
     ledger.pushedRequests.remove(uri)
     return known
   }
-
-  /// Redirects to the client, with `iss` (RFC 9207) and the overrides from the settings.
-  func authorizationResponse(
-    to redirectURI: String, state: String?, issuer: String, _ parameters: [String: String]
-  ) -> Reply {
-    var members = parameters.mapValues { JSON.string($0) }
-    members["state"] = state.map { .string($0) }
-    members["iss"] = .string(issuer)
-    return .redirect(
-      to: redirectURI, adding: members.applying(overrides: settings.authorizeResponse),
-      error: parameters["error"])
-  }
 }
 
 extension AuthorizationRequest {
@@ -98,14 +86,26 @@ extension AuthorizationRequest {
     self.init(
       client: client, redirectURI: redirectURI, state: form["state"],
       scope: try Scope.parse(form["scope"]), nonce: form["nonce"], challenge: challenge,
-      loginHint: form["login_hint"])
+      loginHint: form["login_hint"], accessType: form["access_type"])
   }
 }
 
 /// Scopes (RFC 6749 §3.3). The sandbox grants any scope, known or unknown.
 enum Scope {
+  /// What the consent page says about scopes.
+  static let meanings = [
+    "openid": "know who you are", "profile": "see your name", "email": "see your e-mail address",
+    "offline_access": "stay signed in when you are away",
+  ]
+
   static func parse(_ text: String?) throws(OAuthError) -> [String] {
-    let words = (text ?? "").split(separator: " ").map(String.init)
+    try parse(text, separatedBy: [" "])
+  }
+
+  static func parse(
+    _ text: String?, separatedBy separators: Set<Character>
+  ) throws(OAuthError) -> [String] {
+    let words = (text ?? "").split(whereSeparator: separators.contains).map(String.init)
     guard words.count <= 50, words.allSatisfy({ $0 == $0.printable }) else {
       throw OAuthError("invalid_scope", "there are more than 50 scopes, or a scope is invalid")
     }

@@ -1,24 +1,8 @@
-extension OIDCBackend {
-  func readSettings(_ call: EndpointCall) async -> Reply {
-    await respondingWithOAuthErrors { .json(try JSON(encoding: settings)) }
-  }
-
-  func changeSettings(_ call: EndpointCall) async -> Reply {
-    await respondingWithOAuthErrors {
-      apply(try settings.changed(by: try call.settingChanges()))
-      return .json(try JSON(encoding: settings))
-    }
-  }
-
-  func resetSettings(_ call: EndpointCall) async -> Reply {
-    await respondingWithOAuthErrors {
-      apply(OIDCBackendSettings())
-      return .json(try JSON(encoding: settings))
-    }
-  }
-
+extension OIDCBackend: ConfigurableBackend {
   func apply(_ settings: OIDCBackendSettings) {
-    ledger.settings = settings
+    self.settings = settings
+    ledger.tokens.terms = settings.terms
+    ledger.deviceTerms = settings.deviceTerms
     context.clock.offset = settings.clockOffsetSeconds
   }
 
@@ -34,10 +18,5 @@ extension OIDCBackend {
       keys.rotate(removingOld: removeOld)
       return .json(try keys.keySet())
     }
-  }
-
-  func revokeAll(_ call: EndpointCall) async -> Reply {
-    ledger.tokens.revokeAll()
-    return .json(["ok": true])
   }
 }

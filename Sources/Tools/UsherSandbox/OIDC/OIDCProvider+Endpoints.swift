@@ -7,14 +7,8 @@ extension OIDCBackend {
       let start = ledger.startDevice(
         client: client, scope: try Scope.parse(form["scope"]), now: context.clock.now())
       let page = "\(issuer(call))/device"
-      let members: [String: JSON] = [
-        "device_code": .string(start.deviceCode),
-        "user_code": .string(start.userCode),
-        "verification_uri": .string(page),
-        "verification_uri_complete": .string("\(page)?user_code=\(start.userCode)"),
-        "expires_in": .integer(start.expiresIn),
-        "interval": .integer(start.interval),
-      ]
+      var members = start.members(page: page)
+      members["verification_uri_complete"] = .string("\(page)?user_code=\(start.userCode)")
       return .json(.object(members.applying(overrides: settings.deviceReply)))
     }
   }

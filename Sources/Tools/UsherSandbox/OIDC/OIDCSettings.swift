@@ -12,6 +12,9 @@ package struct OIDCBackendSettings: BackendSettings, Hashable {
   package var refreshRotation = TokenTerms.Rotation.strict
   /// Whether `offline_access` grants a refresh token.
   package var refreshTokens = true
+  /// Whether `access_type=offline` in the authorization request grants a refresh token in place of
+  /// the scope `offline_access`, as at Google. Device sign-ins then always get one.
+  package var refreshTokensNeedOfflineAccessType = false
   /// Whether a new refresh token is limited to the scope of the refresh that issued it.
   package var bindRefreshScope = false
   /// Whether a refresh returns a new ID token (OIDC Core §12.2).
@@ -41,8 +44,17 @@ package struct OIDCBackendSettings: BackendSettings, Hashable {
     TokenTerms(
       accessTokenSeconds: accessTokenSeconds, refreshTokenSeconds: refreshTokenSeconds,
       codeSeconds: codeSeconds, rotation: refreshRotation,
-      refreshTokens: refreshTokens ? .withScope("offline_access") : .never,
-      bindsRefreshScope: bindRefreshScope)
+      refreshTokens: refreshTokenRule, bindsRefreshScope: bindRefreshScope)
+  }
+
+  private var refreshTokenRule: TokenTerms.RefreshTokens {
+    guard refreshTokens else { return .never }
+    return refreshTokensNeedOfflineAccessType
+      ? .withOfflineAccessType : .withScope("offline_access")
+  }
+
+  var deviceTerms: DeviceTerms {
+    DeviceTerms(codeSeconds: deviceCodeSeconds, interval: deviceInterval)
   }
 
   package func validationError(for changes: [String: JSON]) -> String? {

@@ -32,11 +32,6 @@ struct FreedomOpenIDRequest: Sendable, Hashable {
     guard scope.contains("openid") else {
       throw OAuthError("invalid_scope", "scope does not contain openid")
     }
-    challenge = form["code_challenge"]
-    if let challenge {
-      guard form["code_challenge_method"] == "S256", PKCEVerification.isChallenge(challenge) else {
-        throw OAuthError("invalid_request", "code_challenge is not a valid S256 challenge")
-      }
-    }
+    challenge = try PKCEVerification.optionalChallenge(form)
   }
 }
