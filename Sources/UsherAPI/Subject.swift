@@ -22,11 +22,12 @@ public enum Subject<M>: Sendable {
   /// The one account that the method acts on, as in ``oneAccount(_:)``, but chosen only among
   /// accounts that have one-time codes.
   case oneAccountWithCodes(@Sendable (M) -> (AccountID?, ProviderName?))
-  /// A token of one account, with the requested scope, nil for the whole granted scope, and the
-  /// kind of the token, nil for an access token.
+  /// A token of one account, with the requested scope, nil for the whole granted scope; the
+  /// requested audience, nil if the call names none; and the kind of the token, nil for an access
+  /// token.
   case token(
     @Sendable (M) -> (AccountID?, ProviderName?), scope: @Sendable (M) -> String?,
-    kind: @Sendable (M) -> String?)
+    audience: @Sendable (M) -> String?, kind: @Sendable (M) -> String?)
   /// Everything that is stored for the user with a uid.
   case owner(@Sendable (M) -> UInt32)
 }

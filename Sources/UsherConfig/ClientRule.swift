@@ -13,6 +13,9 @@ package struct ClientRule: SettingsSection {
   package var accounts: [AccountSelector]?
   /// The OAuth scopes that a token for the client may have at most; nil means any.
   package var scopes: [String]?
+  /// The audiences for which the client may request a token; the empty text stands for a token
+  /// without an audience. Nil means any.
+  package var audiences: [String]?
   /// The members of an account's profile that the client may see; nil means all.
   package var fields: [String]?
   /// The hours in which the rule allows calls, in local time; nil means always.
@@ -54,6 +57,9 @@ package struct ClientRule: SettingsSection {
     }
     table.setting(&accounts, "accounts")
     table.setting(&scopes, "scopes") { Self.violation($0, "scopes", of: \.isScopeByte) }
+    table.setting(&audiences, "audiences") { audiences in
+      audiences.allSatisfy { $0.isEmpty || $0.isAudience } ? nil : "must be audiences of tokens"
+    }
     table.setting(&fields, "fields") { Self.violation($0, "members", of: \.isVisible) }
     table.setting(&hours, "hours") { $0.isEmpty ? "must have at least one entry" : nil }
     table.setting(&confirm, "confirm")

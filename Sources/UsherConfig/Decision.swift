@@ -55,6 +55,9 @@ package struct Denial: Sendable, Equatable {
     case account
     /// The call requests an OAuth scope that is not among these, the `scopes` of the rule.
     case scope([String])
+    /// The call requests a token for an audience that is not among these, the `audiences` of the
+    /// rule.
+    case audience([String])
     /// The call is made outside of the rule's `hours`, which begin again in this many minutes.
     case hours(minutes: Int)
   }

@@ -18,6 +18,11 @@ package struct OIDCSettings: SettingsSection {
   /// Whether the provider's metadata may name hosts of a private network although the issuer's host
   /// is public.
   package var allowPrivateEndpoints = false
+  /// How the provider is asked for a token for an audience; nil: it issues tokens for one audience
+  /// only.
+  package var audienceParameter: OIDCAudienceParameter?
+  /// The audiences that a sign-in names if the caller names none.
+  package var audiences: [String] = []
   /// The `audience` parameter, which some providers require; nil means that it is not sent.
   package var audience: String?
   /// Additional parameters of the authorization request.
@@ -58,6 +63,11 @@ package struct OIDCSettings: SettingsSection {
     table.setting(&redirect, "redirect")
     table.setting(&pushedRequests, "pushed_requests")
     table.setting(&allowPrivateEndpoints, "allow_private_endpoints")
+    table.setting(&audienceParameter, "audience_parameter")
+    table.setting(&audiences, "audiences") { [audienceParameter] in
+      guard let audienceParameter else { return "needs audience_parameter" }
+      return $0.lazy.compactMap(audienceParameter.violation).first
+    }
     table.setting(&audience, "audience") { $0.visibleViolation(upTo: 1024) }
     table.setting(&clockSkewSeconds, "clock_skew_seconds", 0...300)
     table.setting(&narrowRefresh, "narrow_refresh")
@@ -110,7 +120,8 @@ package struct OIDCSettings: SettingsSection {
   private static let reserved: Set = [
     "audience", "client_assertion", "client_assertion_type", "client_id", "client_secret", "code",
     "code_challenge", "code_challenge_method", "code_verifier", "grant_type", "nonce",
-    "redirect_uri", "request", "request_uri", "response_mode", "response_type", "scope", "state",
+    "redirect_uri", "request", "request_uri", "resource", "response_mode", "response_type",
+    "scope", "state",
   ]
 
   static func violation(extra: [String: String]) -> String? {
@@ -165,6 +176,25 @@ package enum OIDCPushedRequests: String, TextSetting, Codable, CaseIterable, Equ
   case auto
   case always
   case never
+}
+
+/// The parameter by which a provider is asked for a token for an audience.
+package enum OIDCAudienceParameter: String, TextSetting, Codable, CaseIterable, Equatable, Sendable
+{
+  /// `resource`, a URI (RFC 8707).
+  case resource
+  /// `audience`, a name, as Auth0 has it.
+  case audience
+
+  /// Returns what is wrong with an audience for this parameter; nil if nothing is.
+  package func violation(_ audience: String) -> String? {
+    guard audience.isAudience else { return "must be printable ASCII without spaces" }
+    // RFC 8707 §2: an absolute URI without a fragment.
+    let isURI =
+      audience.firstIndex(of: ":").map { $0 > audience.startIndex } == true
+      && !audience.contains("#")
+    return self == .audience || isURI ? nil : "must be an absolute URI without a fragment"
+  }
 }
 
 /// Whom a client's signed assertion is for: its claim `aud`.

@@ -96,6 +96,7 @@ extension PolicyRule.Verdict {
       case .notListed: "does not list the call"
       case .account: "is for other accounts"
       case .scope(let permitted): "allows only the scopes \(permitted.joined(separator: " "))"
+      case .audience(let permitted): "allows only the audiences \(permitted.audienceList)"
       case .hours(let minutes): "applies \(hours); next in \(Self.words(minutes))"
       }
     }
@@ -109,5 +110,12 @@ extension PolicyRule.Verdict {
   private static func words(_ minutes: Int) -> String {
     let parts = [(minutes / 1440, "d"), (minutes / 60 % 24, "h"), (minutes % 60, "min")]
     return parts.filter { $0.0 > 0 }.map { "\($0.0) \($0.1)" }.joined(separator: " ")
+  }
+}
+
+extension [String] {
+  /// The audiences of a rule for a message; the empty one stands for a token without an audience.
+  package var audienceList: String {
+    isEmpty ? "none at all" : map { $0.isEmpty ? "(none)" : $0 }.joined(separator: " ")
   }
 }

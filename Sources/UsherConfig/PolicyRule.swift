@@ -105,6 +105,11 @@ final class PolicyRule: Sendable {
     {
       return .scope(scopes)
     }
+    if let audiences = setting.audiences, let requested = request.audience,
+      !audiences.contains(where: { $0.hasSameBytes(as: requested) })
+    {
+      return .audience(audiences)
+    }
     return minutesUntilOpening(for: request).map { .hours(minutes: $0) }
   }
 

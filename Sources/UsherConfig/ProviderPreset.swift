@@ -11,7 +11,8 @@ package struct ProviderPreset: TextSetting, Equatable, Sendable {
 
   package init(setting text: String) throws(SettingError) {
     guard let settings = Self.tables[text],
-      case .string(let word)? = settings["type"]?.node.value, let type = ProviderType(rawValue: word)
+      case .string(let word)? = settings["type"]?.node.value,
+      let type = ProviderType(rawValue: word)
     else {
       let hint = text.nearest(of: Self.names).map { "; did you mean \($0)?" } ?? ""
       throw SettingError("unknown preset; known: \(Self.names.joined(separator: ", "))\(hint)")

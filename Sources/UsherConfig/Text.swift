@@ -53,6 +53,9 @@ extension String {
     consists(upTo: limit, of: \.isVisible) ? nil : "must be printable ASCII without spaces"
   }
 
+  /// Whether the text can be the audience of a token.
+  var isAudience: Bool { consists(upTo: 2048, of: \.isVisible) }
+
   var isAbsolutePath: Bool { hasPrefix("/") && consists(upTo: 4096) { $0 >= 0x20 && $0 != 0x7F } }
 
   /// Returns the name that is most similar to this text; nil if none is similar enough to be

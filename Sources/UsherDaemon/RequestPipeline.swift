@@ -153,7 +153,7 @@ extension Subject {
     case .provider(let provider): return isList ? .list(provider(method)) : nil
     case .start(let about): return flows.lookup(of: about(method))
     case .account(let about), .oneAccount(let about), .oneAccountWithCodes(let about),
-      .token(let about, scope: _, kind: _):
+      .token(let about, scope: _, audience: _, kind: _):
       return lookup(about(method), isList: isList)
     }
   }

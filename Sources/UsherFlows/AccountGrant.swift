@@ -62,10 +62,13 @@ package struct SignInOptions: Codable, Sendable, Equatable {
   package var kind: String
   /// The classes of authentication that the caller requested; nil if it requested none.
   package var acrValues: String?
+  /// The audiences that the request named; nil if it named none.
+  package var audiences: [String]?
 
-  package init(kind: String, acrValues: String? = nil) {
+  package init(kind: String, acrValues: String? = nil, audiences: [String]? = nil) {
     self.kind = kind
     self.acrValues = acrValues
+    self.audiences = audiences?.isEmpty == true ? nil : audiences
   }
 }
 

@@ -82,6 +82,8 @@ public struct AuditList: Method, Equatable {
     public var account: AccountID?
     /// The OAuth scope of the token that the call returned; absent if it returned no token.
     public var scope: String?
+    /// The audience of the token that the call returned; absent if it has none.
+    public var audience: String?
     /// The names of the members of an account's profile that the call returned; absent if it
     /// returned none.
     public var fields: [String]?
@@ -91,7 +93,7 @@ public struct AuditList: Method, Equatable {
     /// `(root)` or `(admin)`.
     public var rule: String
     /// The conditions of the rule, and whether each was met. The keys are `local_auth`, `confirm`,
-    /// `hours`, `scope` and `account`.
+    /// `hours`, `scope`, `audience` and `account`.
     public var conditions: [String: Bool]?
     /// `ok`, or the reason of the error. A call that the policy allowed can still fail.
     public var outcome: String
@@ -124,7 +126,8 @@ public struct AuditList: Method, Equatable {
 
     public init(
       n: Int, at: Timestamp, method: String, provider: ProviderName? = nil, kind: String? = nil,
-      account: AccountID? = nil, scope: String? = nil, fields: [String]? = nil,
+      account: AccountID? = nil, scope: String? = nil, audience: String? = nil,
+      fields: [String]? = nil,
       decision: Decision, rule: String, conditions: [String: Bool]? = nil, outcome: String,
       client: String, uid: UInt32, gid: UInt32, pid: Int, unit: String? = nil,
       invocation: String? = nil, executable: String? = nil, flow: FlowID? = nil,
@@ -137,6 +140,7 @@ public struct AuditList: Method, Equatable {
       self.kind = kind
       self.account = account
       self.scope = scope
+      self.audience = audience
       self.fields = fields
       self.decision = decision
       self.rule = rule

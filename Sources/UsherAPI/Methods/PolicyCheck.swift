@@ -52,6 +52,8 @@ public struct PolicyCheck: Method, Equatable {
   public var subject: String?
   /// The scope of the requested token, as words with spaces between them.
   public var scope: String?
+  /// The audience of the requested token; default: none.
+  public var audience: String?
   /// The local time of the call, such as `Mon 08:30`; default: now.
   public var at: String?
 
@@ -59,7 +61,7 @@ public struct PolicyCheck: Method, Equatable {
     client: String? = nil, user: String? = nil, groups: [String]? = nil, unit: String? = nil,
     executable: String? = nil, method: String, provider: ProviderName? = nil, kind: String? = nil,
     operation: String? = nil, account: AccountID? = nil, subject: String? = nil,
-    scope: String? = nil, at: String? = nil
+    scope: String? = nil, audience: String? = nil, at: String? = nil
   ) {
     self.client = client
     self.user = user
@@ -73,6 +75,7 @@ public struct PolicyCheck: Method, Equatable {
     self.account = account
     self.subject = subject
     self.scope = scope
+    self.audience = audience
     self.at = at
   }
 

@@ -10,7 +10,7 @@ public struct TokenGet: Method, Equatable {
     isConfirmable: true, handsOutSecret: true, readsSharedAccounts: true)
   public static let subject = Subject<Self>.token(
     { ($0.account, $0.provider) },
-    scope: { $0.field == .idToken ? "openid" : $0.scope },
+    scope: { $0.field == .idToken ? "openid" : $0.scope }, audience: \.audience,
     kind: { $0.field == .idToken ? Field.idToken.rawValue : nil })
   public static let summary =
     "Returns a valid access token or ID token, and refreshes it if needed."
@@ -36,8 +36,11 @@ public struct TokenGet: Method, Equatable {
   /// with field `scope`, unless the provider has `narrow_refresh` in its configuration: the request
   /// could narrow the grant for all programs. Not with the ID token.
   public var scope: String?
-  /// The audience of the token. No provider type offers a choice yet: a value gives
-  /// `invalid_params` with field `audience`.
+  /// The audience of the token: the service for which it is, such as `https://api.example.com`;
+  /// default: what the provider issues without one. A grant has one token for each audience. If the
+  /// grant does not include the audience, the call fails with `consent_required`. A provider whose
+  /// configuration has no `audience_parameter` gives `invalid_params` with field `audience`. Not
+  /// with the ID token.
   public var audience: String?
   /// How long the token must remain valid, in seconds; default 60, at most 86400.
   ///

@@ -67,6 +67,8 @@ public struct Confirmation: Codable, Sendable, Equatable {
     public var label: String?
     /// The OAuth scope that the RPC call requests for a token; absent if it names none.
     public var scope: String?
+    /// The audience that the RPC call requests for a token; absent if it names none.
+    public var audience: String?
     /// The call of the provider's API that the flow is to make, as `METHOD:/path?query`; absent if
     /// there is none. An answer is valid once, for exactly this call with this body.
     public var operation: String?
@@ -83,8 +85,8 @@ public struct Confirmation: Codable, Sendable, Equatable {
     public init(
       method: String, provider: ProviderName? = nil, kind: String? = nil,
       account: AccountID? = nil, label: String? = nil, scope: String? = nil,
-      operation: String? = nil, bodyDigest: String? = nil, summary: String? = nil,
-      amount: String? = nil, payee: String? = nil
+      audience: String? = nil, operation: String? = nil, bodyDigest: String? = nil,
+      summary: String? = nil, amount: String? = nil, payee: String? = nil
     ) {
       self.method = method
       self.provider = provider
@@ -92,6 +94,7 @@ public struct Confirmation: Codable, Sendable, Equatable {
       self.account = account
       self.label = label
       self.scope = scope
+      self.audience = audience
       self.operation = operation
       self.bodyDigest = bodyDigest
       self.summary = summary

@@ -65,6 +65,7 @@ extension UsherError.NextFlow.Argument {
     switch self {
     case .text(let text): .string(text)
     case .flag(let flag): .bool(flag)
+    case .texts(let texts): .array(texts.map { .string($0) })
     }
   }
 }
@@ -78,12 +79,14 @@ extension FlowStart {
   }
 
   var nextFlow: UsherError.NextFlow {
-    let others = (params.objectValue ?? [:]).filter { $0.key != "account" }
+    let others = (params.objectValue ?? [:])
+      .filter { !["account", "grants"].contains($0.key) }
     return .init(
       provider: provider, kind: kind, account: params["account"]?.stringValue.map { .init($0) },
       grants: params["grants"]?.arrayValue?.compactMap(\.stringValue) ?? [],
       arguments: others.compactMapValues { value in
         value.stringValue.map { .text($0) } ?? value.boolValue.map { .flag($0) }
+          ?? value.arrayValue.map { .texts($0.compactMap(\.stringValue)) }
       })
   }
 }

@@ -98,7 +98,12 @@ extension AuditList.Entry {
       .filter { !$0.isEmpty }.joined(separator: " ")
   }
 
-  fileprivate var disclosed: String { scope ?? (fields ?? []).joined(separator: ",") }
+  fileprivate var disclosed: String { tokenText ?? (fields ?? []).joined(separator: ",") }
+
+  /// The scope and the audience of the token that the call returned; nil if it returned none.
+  private var tokenText: String? {
+    scope.map { scope in audience.map { "\(scope) for \($0)" } ?? scope }
+  }
 
   /// The rule that decided the call, with its conditions, such as `till, not local_auth`.
   fileprivate var reason: String {

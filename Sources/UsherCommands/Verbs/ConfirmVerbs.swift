@@ -83,6 +83,7 @@ extension CommandContext {
     console.printProperties([
       ("question", question.id.rawValue), ("user", asker.userText), ("unit", asker.unit),
       ("program", asker.executable), ("account", about.accountText), ("scope", about.scope),
+      ("audience", about.audience),
       ("summary", about.summary), ("amount", about.amount), ("payee", about.payee),
       ("body", about.bodyDigest.map { "SHA-256 \($0)" }),
       ("open for", max(question.expiresAt - environment.clock.now(), .zero).text),

@@ -22,6 +22,11 @@ struct LoginVerb: Verb {
   @Option(help: "The scopes to request. Default: those in the configuration.")
   var scope: String?
 
+  @Option(
+    help: ArgumentHelp(
+      "An audience for which tokens will be needed; may be repeated.", valueName: "audience"))
+  var audience: [String] = []
+
   @Option(help: ArgumentHelp("Sign in to this account again.", valueName: "id"))
   var account: String?
 
@@ -60,6 +65,10 @@ struct LoginVerb: Verb {
   private var shortForms: [ShortForm] {
     [
       ("--scope", "scope", scope.map(JSONValue.string)),
+      (
+        "--audience", "audiences",
+        audience.isEmpty ? JSONValue?.none : .array(audience.map(JSONValue.string))
+      ),
       ("--account", "account", account.map(JSONValue.string)),
       ("--login-hint", "loginHint", loginHint.map(JSONValue.string)),
       // A plain nil would become JSON's null, which would be sent.

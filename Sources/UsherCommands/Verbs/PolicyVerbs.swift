@@ -140,6 +140,9 @@ struct PolicyCheckVerb: Verb {
   @Option(help: ArgumentHelp("The scopes of the requested token.", valueName: "scopes"))
   var scope: String?
 
+  @Option(help: "The audience of the requested token. Default: none.")
+  var audience: String?
+
   @Option(
     help: ArgumentHelp(
       "The time of the call, such as \"Mon 08:30\". Default: now.", valueName: "time"))
@@ -163,7 +166,8 @@ struct PolicyCheckVerb: Verb {
       client: client, user: user, groups: groups.isEmpty ? nil : groups, unit: unit,
       executable: executable, method: method,
       provider: parts?.first.map { ProviderName($0) }, kind: parts?.dropFirst().first,
-      operation: operation, account: account, subject: subject, scope: scope, at: at)
+      operation: operation, account: account, subject: subject, scope: scope,
+      audience: audience, at: at)
   }
 
   /// Returns the decision of a daemon on this machine that has this configuration.

@@ -50,10 +50,10 @@ extension TokenKey {
   static let idToken = TokenKey(audience: "urn:ietf:params:oauth:token-type:id_token", scope: "")
 
   /// Creates the key for a token with a part of the granted scope, whatever the order of its words.
-  init(partOfScope scope: String) {
+  init(partOfScope scope: String, audience: String = "") {
     let words = scope.scopeWords.sorted { $0.lexicographicallyPrecedes($1) }
       .map { String(decoding: $0, as: UTF8.self) }
-    self.init(audience: "", scope: words.joined(separator: " "))
+    self.init(audience: audience, scope: words.joined(separator: " "))
   }
 }
 

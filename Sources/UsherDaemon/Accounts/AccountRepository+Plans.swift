@@ -176,13 +176,26 @@ extension AccountRepository {
     record.tokens[key] = token
     let idToken = try update(&record, with: tokens.idToken?.unsealed(), at: now, bootTime)
     var changes = [try putRow(&record), .putToken(try record.row(key, token))] + idToken
-    // Expired tokens with other scopes are deleted, so that they do not accumulate.
-    for (old, token) in record.tokens
-    where old != key && old != record.mainKey && !token.isAlive(at: now) {
+    for old in surplusTokens(of: record, besides: key, at: now) {
       record.tokens[old] = nil
       changes.append(.deleteToken(id, audience: old.audience, scope: old.scope))
     }
     return Update(record: record, changes: changes, before: before)
+  }
+
+  /// The maximum number of an account's tokens for other audiences and with parts of the scope.
+  static let maxOtherTokens = 32
+
+  /// Returns the tokens to delete so that tokens for other audiences and with parts of the scope do
+  /// not accumulate: those that have expired, and of too many those that expire first.
+  private func surplusTokens(
+    of record: AccountRecord, besides key: TokenKey, at now: Timestamp
+  ) -> [TokenKey] {
+    let others = record.tokens.filter { $0.key != key && $0.key != record.mainKey }
+    let expired = others.filter { !$0.value.isAlive(at: now) }.map(\.key)
+    let living = others.filter { $0.key != .idToken && $0.value.isAlive(at: now) }
+      .sorted { ($0.value.set.expiresAt ?? .latest) < ($1.value.set.expiresAt ?? .latest) }
+    return expired + living.dropLast(Self.maxOtherTokens).map(\.key)
   }
 
   /// Plans the ID token of a refresh. Its signature is verified when it is handed out, so that the

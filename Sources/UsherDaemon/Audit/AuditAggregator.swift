@@ -170,12 +170,14 @@ extension AuditEvent {
     func isLong(_ text: String?) -> Bool { (text?.utf8.count ?? 0) > Self.maxTextBytes }
     guard
       isLong(provider?.rawValue) || isLong(kind) || isLong(account?.rawValue) || isLong(scope)
+        || isLong(audience)
     else { return self }
     var event = self
     event.provider = provider.map { ProviderName(Self.shortened($0.rawValue)) }
     event.kind = kind.map(Self.shortened)
     event.account = account.map { AccountID(Self.shortened($0.rawValue)) }
     event.scope = scope.map(Self.shortened)
+    event.audience = audience.map(Self.shortened)
     return event
   }
 

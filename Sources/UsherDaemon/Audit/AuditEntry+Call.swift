@@ -24,7 +24,8 @@ extension AuditList.Entry {
     let conditionResults = conditions.names.map { ($0, !event.unmet.names.contains($0)) }
     self.init(
       n: 0, at: entry.at, method: event.method, provider: event.provider, kind: event.kind,
-      account: event.account, scope: event.scope, fields: event.fields.isEmpty ? nil : event.fields,
+      account: event.account, scope: event.scope, audience: event.audience,
+      fields: event.fields.isEmpty ? nil : event.fields,
       decision: event.decision == .allowed ? .allowed : .denied, rule: event.rule,
       conditions: conditionResults.isEmpty
         ? nil : Dictionary(conditionResults) { first, _ in first },

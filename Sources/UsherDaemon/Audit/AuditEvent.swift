@@ -10,6 +10,8 @@ struct AuditEvent: Sendable, Equatable {
   var account: AccountID?
   /// The OAuth scope of the token that the call handed out; nil if it handed out none.
   var scope: String?
+  /// The audience of that token; nil if the call named none.
+  var audience: String?
   /// The names of the profile members that the call handed out, in a fixed order.
   var fields: [String] = []
   var decision: Decision
@@ -38,10 +40,11 @@ struct AuditConditions: OptionSet, Sendable, Hashable {
   static let hours = AuditConditions(rawValue: 1 << 2)
   static let scope = AuditConditions(rawValue: 1 << 3)
   static let account = AuditConditions(rawValue: 1 << 4)
+  static let audience = AuditConditions(rawValue: 1 << 5)
 
   private static let names: [(AuditConditions, String)] = [
     (.localAuth, "local_auth"), (.confirm, "confirm"), (.hours, "hours"), (.scope, "scope"),
-    (.account, "account"),
+    (.account, "account"), (.audience, "audience"),
   ]
 
   /// The names of the conditions as they appear in audit rows.

@@ -22,6 +22,8 @@ struct ConfirmCall: Codable, Sendable {
   let account: String?
   /// The words of the scope in a fixed order, because a scope is a set of words.
   let scope: String?
+  /// The audience of the requested token; nil if the call names none.
+  let audience: String?
   /// The call to the provider's API, `METHOD:/path`, with the query.
   let operation: String?
   /// The SHA-256 of the API call's request body, in hexadecimal digits; nil without a body.
@@ -44,6 +46,7 @@ struct ConfirmCall: Codable, Sendable {
       Set(scopes.map { Array($0.utf8) }).sorted { $0.lexicographicallyPrecedes($1) }
         .map { String(decoding: $0, as: UTF8.self) }.joined(separator: " ")
     }
+    audience = request.audience.flatMap { $0.isEmpty ? nil : $0 }
     operation = start?.operationWithQuery ?? request.operation
     let params = operation == nil ? nil : start?.params
     bodyDigest = params?["body"].flatMap { body in
@@ -59,6 +62,7 @@ struct ConfirmCall: Codable, Sendable {
   var tooLongField: String? {
     let texts = [
       ("provider", provider), ("kind", kind), ("account", account), ("scope", scope),
+      ("audience", audience),
       ("params.path", operation), ("params.operation.summary", summary),
       ("params.operation.amount", amount), ("params.operation.payee", payee),
     ].map { (field: $0, bytes: $1?.utf8.count ?? 0) }
@@ -77,7 +81,8 @@ struct ConfirmCall: Codable, Sendable {
 extension ConfirmCall: Hashable {
   private var texts: [[UInt8]?] {
     [
-      client, method, provider, kind, account, scope, operation, bodyDigest, summary, amount, payee,
+      client, method, provider, kind, account, scope, audience, operation, bodyDigest, summary,
+      amount, payee,
     ].map { $0.map { Array($0.utf8) } }
   }
 

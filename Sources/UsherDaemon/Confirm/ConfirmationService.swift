@@ -326,8 +326,8 @@ extension ConfirmationService {
     return .init(
       method: call.method, provider: call.provider.map { ProviderName($0) }, kind: call.kind,
       account: account, label: account.flatMap { accounts.record($0)?.details.label },
-      scope: call.scope, operation: call.operation, bodyDigest: call.bodyDigest,
-      summary: call.summary, amount: call.amount, payee: call.payee)
+      scope: call.scope, audience: call.audience, operation: call.operation,
+      bodyDigest: call.bodyDigest, summary: call.summary, amount: call.amount, payee: call.payee)
   }
 }
 

@@ -10,15 +10,15 @@ struct AuthorizedCall: Sendable {
   let audit: AuditRecorder
   /// The account that the call is about; nil if it is about none, or none exists for the caller.
   var target: AccountRecord?
-  /// What the RPC call hands out of which account, for the audit log: a token's scope or profile
-  /// members. Read when the call has succeeded.
+  /// What the RPC call hands out of which account, for the audit log: a token's scope and audience,
+  /// or profile members. Read when the call has succeeded.
   var disclosure: Disclosure?
   /// ``AccountRepository/generation`` before the decision; a change invalidates a cached decision.
   var generation = 0
 
   /// The data that an RPC call hands out to its caller, for the audit log.
   enum Disclosure: Sendable {
-    case token(scope: String?)
+    case token(scope: String?, audience: String?)
     case profiles(@Sendable () -> [(account: AccountID, fields: [String])])
     /// A user's stored objects, which an operator deletes or assigns to the uid's current user.
     case storedObjects(of: UInt32)
@@ -130,10 +130,11 @@ struct AuthorizedCall: Sendable {
   /// accounts stay the same; nil if such calls need more checks.
   private var decision: CachedReply.Decision? {
     guard isAudited, request.weekMinute == nil, permit.conditions.isEmpty,
-      case .token(let scope)? = disclosure
+      case .token(let scope, let audience)? = disclosure
     else { return nil }
     var event = self.event
     event.scope = scope
+    event.audience = audience
     return AuditRepeat(event, by: caller.audited).map {
       .init(accounts: generation, audit: audit, call: $0)
     }
@@ -153,7 +154,9 @@ struct AuthorizedCall: Sendable {
     if flow != nil { event.correlationID = Cause.correlation?.rawValue ?? "" }
     switch disclosure {
     case nil: break
-    case .token(let scope): event.scope = scope
+    case .token(let scope, let audience):
+      event.scope = scope
+      event.audience = audience
     case .storedObjects(of: let uid): event.owner = uid
     case .profiles(let profiles):
       for (account, fields) in profiles() {
@@ -276,6 +279,7 @@ extension Denial.Cause {
     case .notListed: []
     case .account: .account
     case .scope: .scope
+    case .audience: .audience
     case .hours: .hours
     }
   }

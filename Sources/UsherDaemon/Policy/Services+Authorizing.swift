@@ -85,11 +85,12 @@ extension Services {
       resolve(about(call), in: &target) { id, provider throws(UsherError) in
         try totp.account(id, provider, for: caller, M.name)
       }
-    case .token(let about, let scope, let kind):
+    case .token(let about, let scope, let audience, let kind):
       resolve(about(call), in: &target) { id, provider throws(UsherError) in
         try repository.account(id, provider, for: caller, M.name)
       }
       target.request.kind = kind(call)
+      if kind(call) == nil { target.request.audience = audience(call) ?? "" }
       // Without a requested scope, the token has all that were granted.
       target.request.scopes = target.account.map {
         PolicyRequest.scopes(scope(call) ?? $0.details.grant.scope)
@@ -143,7 +144,9 @@ extension Services {
     _ call: M, _ record: AccountRecord?, _ caller: Caller
   ) -> AuthorizedCall.Disclosure? {
     switch M.subject {
-    case .token(_, let scope, _): return .token(scope: scope(call) ?? record?.details.grant.scope)
+    case .token(_, let scope, let audience, _):
+      return .token(
+        scope: scope(call) ?? record?.details.grant.scope, audience: audience(call))
     case .account where M.traits.showsProfiles:
       return record.map { record in
         .profiles { [accounts] in accounts.shown(of: record, to: caller) }
@@ -198,6 +201,11 @@ extension Denial {
       let call = what.isEmpty ? request.method : "\(request.method) on \(what)"
       return UsherError(.permissionDenied, "you may not call \(call)")
     case .scope(let scopes): return .scopeNotPermitted(scopes)
+    case .audience(let audiences):
+      return UsherError(
+        .permissionDenied,
+        "your rule allows tokens for these audiences only: \(audiences.audienceList)",
+        field: "audience")
     case .hours(let minutes):
       let wait = Duration.seconds(minutes * 60)
       return UsherError(

@@ -27,6 +27,20 @@ extension AccountRecord {
         field: field, next: signInAgain(for: scope, dependencies)))
   }
 
+  /// Returns the error for an audience that the provider does not issue tokens for with this grant
+  /// (RFC 8707 §2).
+  func audienceNotGranted(
+    _ audience: String, _ errorCode: ProviderErrorCode, _ dependencies: Dependencies
+  ) -> UsherError {
+    UsherError(
+      .consentRequired,
+      "the grant does not include the audience \(audience): sign in to request it",
+      detail: .init(
+        field: "audience",
+        next: signInAgain(for: details.grant.scope, audience: audience, dependencies),
+        provider: errorCode))
+  }
+
   /// Returns the error for a request for a token with only a part of the granted scope: such a
   /// request could make the provider narrow the grant for every caller.
   ///

@@ -34,9 +34,14 @@ extension AccountRecord {
   /// The flow repeats what the last sign-in requested, so that the account loses nothing by it: the
   /// kind of flow, the classes of authentication, and `keepAlive`.
   ///
-  /// - Parameter scope: The scope that the failed call needs. The flow requests it together with
-  ///   the scope of the grant.
-  func signInAgain(for scope: String, _ dependencies: Dependencies) -> UsherError.NextFlow? {
+  /// - Parameters:
+  ///   - scope: The scope that the failed call needs. The flow requests it together with the scope
+  ///     of the grant.
+  ///   - audience: The audience that the failed call needs, in addition to those of the last
+  ///     sign-in; nil if it needs none.
+  func signInAgain(
+    for scope: String, audience: String? = nil, _ dependencies: Dependencies
+  ) -> UsherError.NextFlow? {
     guard let settings = dependencies.configStore.current.provider(provider)?.settings,
       let usual = ProviderRegistry.signIn(of: settings.variety, isKnown: true)
     else { return nil }
@@ -53,8 +58,23 @@ extension AccountRecord {
       next.arguments["acrValues"] = request.acrValues.map { .text($0) }
     }
     next.arguments["scope"] = scopeToRequest(scope, settings).map { .text($0) }
+    next.arguments["audiences"] = audiencesToRequest(audience, settings).map { .texts($0) }
     if details.keepAlive { next.arguments["keepAlive"] = .flag(true) }
     return next
+  }
+
+  /// Returns the audiences that a sign-in must name so that the account has the given one and no
+  /// fewer than before; nil if the configuration names them anyway.
+  private func audiencesToRequest(
+    _ audience: String?, _ settings: any ProviderTypeSettings
+  ) -> [String]? {
+    guard let settings = settings.view(as: OIDCSettings.self), settings.audienceParameter != nil
+    else { return nil }
+    var audiences = details.signInOptions?.audiences ?? []
+    if let audience, !audiences.contains(where: { $0.hasSameBytes(as: audience) }) {
+      audiences.append(audience)
+    }
+    return audiences.isEmpty || Set(audiences) == Set(settings.audiences) ? nil : audiences
   }
 
   /// Returns the scope that a sign-in must request so that the account has the given scope and no

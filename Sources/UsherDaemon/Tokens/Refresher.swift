@@ -182,7 +182,7 @@ actor Refresher: ProviderObserver {
     await writeEndedGrants(of: record.id)
     guard record.details.grant.isRenewable, let refreshToken = record.details.grant.refreshToken
     else { throw grantEndedError(record) }
-    if let error = refusals.find(of: record.id, key, refreshToken, dependencies) { throw error }
+    if let error = refusals.find(of: record, key, refreshToken, dependencies) { throw error }
     // Checked before the write below. Otherwise each call for an unreachable provider would cause a
     // write.
     try source.usableProvider(of: record)
@@ -191,7 +191,7 @@ actor Refresher: ProviderObserver {
     }
     let providerChanges = providerChanges
     FailPoint.reach("refresh.before-send")
-    let result = await source.refresh(record, refreshToken.unsealed(), scope: key.scope)
+    let result = await source.refresh(record, refreshToken.unsealed(), key)
     FailPoint.reach("refresh.after-reply")
     switch result {
     case .granted(let tokens, let requestedAt):
@@ -341,7 +341,7 @@ actor Refresher: ProviderObserver {
     _ record: AccountRecord, _ key: TokenKey, isForced: Bool
   ) -> UsherError? {
     guard unsavedRefresh(for: record) == nil, record.details.grant.death == nil else { return nil }
-    if key == record.mainKey {
+    if key.scope == record.mainKey.scope {
       // Unless forced, the provider is not asked again: it has stated the scope that it grants.
       return isForced ? nil : record.narrowing(dependencies)
     }

@@ -2,8 +2,12 @@ import UsherConfig
 import UsherCore
 
 /// The providers' refusals of refreshes after which the grants may still be usable. A provider that
-/// has refused is not asked again until `force_refresh_seconds` have passed.
+/// has refused a token is not asked for it again until `force_refresh_seconds` have passed.
 struct RememberedRefusals {
+  /// The number of different tokens of one account that may be refused in that time. Further ones
+  /// are not requested, since a caller could name new audiences without end.
+  static let maxPerAccount = 8
+
   private struct Refusal {
     let key: TokenKey
     let refreshToken: Sealed<Secret>
@@ -11,35 +15,43 @@ struct RememberedRefusals {
     let until: Timestamp
   }
 
-  private var refusals: [AccountID: Refusal] = [:]
+  private var refusals: [AccountID: [Refusal]] = [:]
 
   mutating func record(
     _ error: UsherError, of account: AccountID, _ key: TokenKey, _ refreshToken: Sealed<Secret>,
     _ dependencies: Dependencies
   ) {
     let now = dependencies.clock.monotonicNow()
-    refusals = refusals.filter { $0.value.until > now }
+    refusals = refusals.mapValues { $0.filter { $0.until > now } }.filter { !$0.value.isEmpty }
     let until = now + .seconds(dependencies.config.limits.forceRefreshSeconds)
-    refusals[account] = Refusal(key: key, refreshToken: refreshToken, error: error, until: until)
+    refusals[account, default: []].removeAll { $0.key == key }
+    refusals[account, default: []].append(
+      Refusal(key: key, refreshToken: refreshToken, error: error, until: until))
   }
 
   mutating func removeAll(where shouldBeRemoved: (AccountID) -> Bool) {
     refusals = refusals.filter { !shouldBeRemoved($0.key) }
   }
 
-  /// Returns the remembered refusal; nil if there is none, or if a new sign-in has brought another
-  /// refresh token.
+  /// Returns the error for a token that the provider is not asked for now; nil if it may be asked,
+  /// or if a new sign-in has brought another refresh token.
   func find(
-    of account: AccountID, _ key: TokenKey, _ refreshToken: Sealed<Secret>,
+    of record: AccountRecord, _ key: TokenKey, _ refreshToken: Sealed<Secret>,
     _ dependencies: Dependencies
   ) -> UsherError? {
-    guard let refusal = refusals[account], refusal.key == key,
-      refusal.refreshToken == refreshToken
-    else { return nil }
+    let now = dependencies.clock.monotonicNow()
     // The time is limited by the current setting, which may be lower than when `until` was set.
-    let remaining = refusal.until - dependencies.clock.monotonicNow()
-    let applies =
-      remaining > .zero && remaining <= .seconds(dependencies.config.limits.forceRefreshSeconds)
-    return applies ? refusal.error : nil
+    let limit = Duration.seconds(dependencies.config.limits.forceRefreshSeconds)
+    let valid = (refusals[record.id] ?? []).filter { refusal in
+      refusal.refreshToken == refreshToken && refusal.until > now && refusal.until - now <= limit
+    }
+    if let refusal = valid.first(where: { $0.key == key }) { return refusal.error }
+    guard key != record.mainKey, valid.count >= Self.maxPerAccount,
+      let end = valid.map(\.until).min()
+    else { return nil }
+    return UsherError(
+      .rateLimited,
+      "the provider has refused \(valid.count) other tokens of account \(record.id) just now",
+      detail: .init(retryAfterMs: Int((end - now).milliseconds), limit: "force_refresh_seconds"))
   }
 }

@@ -119,14 +119,12 @@ struct TokenService: Sendable {
   }
 
   private func key(for call: TokenGet, _ record: AccountRecord) throws(UsherError) -> TokenKey {
-    guard call.audience == nil else {
-      throw UsherError(
-        .invalidParams,
-        "provider \(record.provider) issues tokens for one fixed audience: omit audience",
-        field: "audience")
+    let audience = try call.audience.map { (audience) throws(UsherError) in
+      try checked(audience, record)
     }
     if call.field == .idToken { return try idTokenKey(for: call, record) }
-    guard let scope = call.scope else { return record.mainKey }
+    let full = TokenKey(audience: audience ?? "", scope: record.mainKey.scope)
+    guard let scope = call.scope else { return full }
     if let variety = dependencies.configStore.current.tokenPlace(of: record.provider)?.variety,
       !ProviderRegistry.definition(of: variety).hasScopes
     {
@@ -143,18 +141,41 @@ struct TokenService: Sendable {
           field: "scope",
           next: record.signInAgain(for: scope, dependencies)))
     }
-    guard requested != granted else { return record.mainKey }
-    return TokenKey(partOfScope: scope)
+    guard requested != granted else { return full }
+    return TokenKey(partOfScope: scope, audience: full.audience)
   }
 }
 
 extension TokenService {
+  /// Returns the audience if the account's provider can be asked for a token for it.
+  private func checked(
+    _ audience: String, _ record: AccountRecord
+  ) throws(UsherError) -> String {
+    let settings = dependencies.configStore.current.provider(record.provider)?.settings
+    guard let parameter = settings?.view(as: OIDCSettings.self)?.audienceParameter else {
+      throw UsherError(
+        .invalidParams,
+        "provider \(record.provider) issues tokens for one audience: omit audience, or set "
+          + "audience_parameter if the provider can be asked for others",
+        field: "audience")
+    }
+    if let violation = parameter.violation(audience) {
+      throw UsherError(.invalidParams, "audience \(violation)", field: "audience")
+    }
+    return audience
+  }
+
   private func idTokenKey(
     for call: TokenGet, _ record: AccountRecord
   ) throws(UsherError) -> TokenKey {
     guard call.scope == nil else {
       throw UsherError(
         .invalidParams, "an ID token has no scope of its own: omit scope", field: "scope")
+    }
+    guard call.audience == nil else {
+      throw UsherError(
+        .invalidParams, "the audience of an ID token is the client: omit audience",
+        field: "audience")
     }
     guard record.issuer != nil else {
       throw UsherError(

@@ -39,8 +39,7 @@ extension TokenSource {
       var last = refreshToken
       // The provider may require a bearer token, and the last access token may have expired.
       if outcome == .refused, dialect.isPublicClient {
-        let refreshed = await refresh(
-          record, refreshToken.secret.unsealed(), scope: record.details.grant.scope)
+        let refreshed = await refresh(record, refreshToken.secret.unsealed(), record.mainKey)
         if let fresh = refreshed.sent {
           living.append(fresh.revocableAccess)
           last = refreshToken.replaced(by: fresh.refreshToken, expiringAt: fresh.refreshExpiresAt)

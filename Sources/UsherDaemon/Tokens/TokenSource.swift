@@ -54,7 +54,10 @@ struct TokenSource: Sendable {
     return provider
   }
 
-  func refresh(_ record: AccountRecord, _ refreshToken: Secret, scope: String) async -> Refreshed {
+  /// Fetches the token with a key, by means of the account's refresh token.
+  func refresh(
+    _ record: AccountRecord, _ refreshToken: Secret, _ key: TokenKey
+  ) async -> Refreshed {
     let provider: ProviderConfig
     do throws(UsherError) {
       provider = try usableProvider(of: record)
@@ -72,8 +75,7 @@ struct TokenSource: Sendable {
       }
       return .failed(error)
     }
-    let isFullScope = scope == record.details.grant.scope
-    guard let call = dialect.renewal(refreshToken, scope: isFullScope ? nil : scope) else {
+    guard let call = renewal(of: refreshToken, key, record, dialect) else {
       return .refused(
         ProviderErrorCode(
           name: record.provider, code: "no_renewal",
@@ -82,7 +84,7 @@ struct TokenSource: Sendable {
     let outcome = await http.send(call, for: provider)
     health.record(
       outcome, ofRefresh: record.id, of: provider, at: dependencies.clock.monotonicNow())
-    let refreshed = read(outcome, dialect, record, scope)
+    let refreshed = read(outcome, dialect, record, key)
     if case .failed(let error) = refreshed, case .reply(let reply) = outcome,
       error.reason == .providerProtocolError, let rotated = reply.salvagedRefreshToken,
       rotated != refreshToken
@@ -93,6 +95,15 @@ struct TokenSource: Sendable {
       let flaw = dialect.flaw(in: tokens, of: record.subject, signIn: record.details.signIn)
     else { return refreshed }
     return .flawed(tokens, ProviderErrorCode(name: record.provider, idTokenFlaw: flaw))
+  }
+
+  private func renewal(
+    of refreshToken: Secret, _ key: TokenKey, _ record: AccountRecord, _ dialect: any TokenDialect
+  ) -> (any ProviderCall)? {
+    let scope = key.scope == record.mainKey.scope ? nil : key.scope
+    return key.audience.isEmpty
+      ? dialect.renewal(refreshToken, scope: scope)
+      : dialect.renewal(refreshToken, scope: scope, audience: key.audience)
   }
 
   /// Verifies the signature of an account's ID token.
@@ -137,7 +148,7 @@ struct TokenSource: Sendable {
   }
 
   private func read(
-    _ outcome: CallOutcome, _ dialect: any TokenDialect, _ record: AccountRecord, _ scope: String
+    _ outcome: CallOutcome, _ dialect: any TokenDialect, _ record: AccountRecord, _ key: TokenKey
   ) -> Refreshed {
     let now = dependencies.clock.now()
     let reply: HTTPReply
@@ -147,11 +158,13 @@ struct TokenSource: Sendable {
     case .unreadable(let message), .noToken(let message):
       return .failed(UsherError(.providerProtocolError, message))
     }
-    let request = TokenRequest(provider: record.provider, scope: scope)
+    let request = TokenRequest(provider: record.provider, scope: key.scope)
     switch dialect.read(reply, to: request, at: now) {
     case .granted(let tokens): return .granted(tokens, requestedAt: reply.requestedAt ?? now)
     case .dead(let errorCode): return .dead(errorCode)
     case .rejected(let errorCode) where reply.isSilentRefusal: return .refused(errorCode)
+    case .rejected(let errorCode) where errorCode.code == "invalid_target" && key.audience != "":
+      return .failed(record.audienceNotGranted(key.audience, errorCode, dependencies))
     case .misconfigured(let errorCode), .rejected(let errorCode):
       return .failed(
         UsherError(

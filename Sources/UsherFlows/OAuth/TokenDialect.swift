@@ -16,6 +16,10 @@ package protocol TokenDialect: Sendable {
   /// - Parameter scope: The scope of the grant or a part of it; nil asks for all of it.
   func renewal(_ refreshToken: Secret, scope: String?) -> (any ProviderCall)?
 
+  /// Returns the call that fetches an access token for an audience; nil if the provider issues
+  /// tokens for one audience only.
+  func renewal(_ refreshToken: Secret, scope: String?, audience: String) -> (any ProviderCall)?
+
   func read(_ reply: HTTPReply, to request: TokenRequest, at now: Timestamp) -> TokenReply
 
   /// Returns why refreshed tokens do not belong to the account, as a sentence; nil if they may
@@ -43,6 +47,10 @@ extension TokenDialect {
   package var isPublicClient: Bool { false }
 
   package func renewal(_ refreshToken: Secret, scope: String?) -> (any ProviderCall)? { nil }
+
+  package func renewal(
+    _ refreshToken: Secret, scope: String?, audience: String
+  ) -> (any ProviderCall)? { nil }
 
   package func read(
     _ reply: HTTPReply, to request: TokenRequest, at now: Timestamp

@@ -34,22 +34,41 @@ struct OIDCAttempt: Codable, Sendable, Equatable {
 
   /// Returns the authorization URL for the browser.
   func url(
-    redirectURI: String, scope: String, hints: [String: String], settings: OIDCSettings
+    redirectURI: String, scope: String, audiences: [String], hints: [String: String],
+    settings: OIDCSettings
   ) -> String {
     let fields =
       requestURI.map { [("client_id", settings.clientID), ("request_uri", $0)] }
-      ?? parameters(redirectURI: redirectURI, scope: scope, hints: hints, settings: settings)
+      ?? Self.fields(
+        parameters(
+          redirectURI: redirectURI, scope: scope, audiences: audiences, hints: hints,
+          settings: settings))
     let separator = authorizationEndpoint.contains("?") ? "&" : "?"
     return authorizationEndpoint + separator + FormEncoding.encode(fields)
   }
 
+  /// Returns the fields of a request for its parameters. The parameter `resource` is repeated for
+  /// each of its values (RFC 8707 §2), which spaces separate.
+  static func fields(
+    _ parameters: [(name: String, value: String)]
+  ) -> [(name: String, value: String)] {
+    parameters.flatMap { name, value in
+      name == "resource"
+        ? value.split(separator: " ").map { (name: name, value: String($0)) }
+        : [(name: name, value: value)]
+    }
+  }
+
   /// Returns the parameters of the authorization request (RFC 6749 §4.1.1, RFC 7636 §4.3, OIDC Core
-  /// §3.1.2.1).
+  /// §3.1.2.1), each once.
   ///
-  /// - Parameter hints: Additional parameters from the caller. They override `extra_authorize` of
-  ///   the configuration.
+  /// - Parameters:
+  ///   - audiences: The audiences for which tokens will be requested.
+  ///   - hints: Additional parameters from the caller. They override `extra_authorize` of the
+  ///     configuration.
   func parameters(
-    redirectURI: String, scope: String, hints: [String: String], settings: OIDCSettings
+    redirectURI: String, scope: String, audiences: [String], hints: [String: String],
+    settings: OIDCSettings
   ) -> [(name: String, value: String)] {
     var fields: [(name: String, value: String)] = [
       ("response_type", "code"), ("client_id", settings.clientID), ("redirect_uri", redirectURI),
@@ -61,7 +80,7 @@ struct OIDCAttempt: Codable, Sendable, Equatable {
       fields.append(("code_challenge", PKCE.challenge(of: verifier.unsealed())))
       fields.append(("code_challenge_method", "S256"))
     }
-    if let audience = settings.audience { fields.append(("audience", audience)) }
+    fields += settings.fields(forSignInWith: audiences)
     var more = settings.extraAuthorize.merging(hints) { _, hint in hint }
     // Strict providers issue no refresh token without the user's consent (OIDC Core §11).
     if more["prompt"] == nil, scope.split(separator: " ").contains("offline_access") {

@@ -14,6 +14,9 @@ package struct OIDCAuthorize: FlowMachine, DiscoveringMachine, RedeemingCodeGran
     /// The scopes, separated by spaces. Default: the configured scopes. At an OpenID provider
     /// `openid` is always requested.
     package var scope: String?
+    /// The audiences for which tokens will be requested. Default: the configured ones. Not at a
+    /// provider without `audience_parameter` in its configuration.
+    package var audiences: [String]?
     /// An existing account to sign in again. The sign-in of any other user is refused.
     package var account: AccountID?
     /// The account that the user probably wants, such as an e-mail address (OIDC Core §3.1.2.1).
@@ -40,6 +43,8 @@ package struct OIDCAuthorize: FlowMachine, DiscoveringMachine, RedeemingCodeGran
     var scope: String
     /// Whether the scope is that of the configuration; nil in flows that an older version stored.
     var isConfiguredScope: Bool?
+    /// The audiences; nil in flows that an older version stored.
+    var audiences: [String]?
     let hints: [String: String]
     let maxAge: Int?
     let account: KnownAccount?
@@ -86,7 +91,8 @@ package struct OIDCAuthorize: FlowMachine, DiscoveringMachine, RedeemingCodeGran
     hints["max_age"] = params.maxAgeSeconds.map { String($0) }
     let request = Request(
       scope: try OIDCRequest.scope(params.scope, provider.settings),
-      isConfiguredScope: params.scope == nil, hints: hints,
+      isConfiguredScope: params.scope == nil,
+      audiences: try OIDCRequest.audiences(params.audiences, provider.settings), hints: hints,
       maxAge: params.maxAgeSeconds, account: context.account, keepAlive: params.keepAlive ?? false)
     let flow = OIDCAuthorize(
       provider: provider, request: request, state: .discovering(RetryBackoff()))
@@ -102,8 +108,8 @@ package struct OIDCAuthorize: FlowMachine, DiscoveringMachine, RedeemingCodeGran
       browser(
         "authorizing",
         at: attempt.url(
-          redirectURI: redirectURI, scope: request.scope, hints: request.hints,
-          settings: provider.settings),
+          redirectURI: redirectURI, scope: request.scope, audiences: request.audiences ?? [],
+          hints: request.hints, settings: provider.settings),
         redirectURI: redirectURI, listener)
     case .exchanging: waiting("exchanging", for: "the provider's tokens")
     case .signingIn(let signIn): signIn.view
@@ -217,7 +223,8 @@ extension OIDCAuthorize {
       .init(
         nonce: attempt.nonce, maxAge: maxAge, acrValues: acrValues, account: request.account,
         keepAlive: request.keepAlive,
-        request: SignInOptions(kind: Self.kind, acrValues: request.hints["acr_values"]),
+        request: SignInOptions(
+          kind: Self.kind, acrValues: request.hints["acr_values"], audiences: request.audiences),
         needsIDToken: provider.settings.hasIDTokens))
     state = .signingIn(signIn)
     problem = nil
@@ -257,8 +264,8 @@ extension OIDCAuthorize {
 
   private func pushCall(_ attempt: OIDCAttempt, _ redirectURI: String) -> OIDCCall {
     let parameters = attempt.parameters(
-      redirectURI: redirectURI, scope: request.scope, hints: request.hints,
-      settings: provider.settings)
+      redirectURI: redirectURI, scope: request.scope, audiences: request.audiences ?? [],
+      hints: request.hints, settings: provider.settings)
     return .pushAuthorization(Dictionary(parameters) { first, _ in first }, attempt.metadata)
   }
 

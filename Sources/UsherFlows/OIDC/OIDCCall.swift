@@ -13,8 +13,10 @@ package enum OIDCCall: ProviderCall {
   case exchange(Exchange, OIDCMetadata)
   /// Refreshes an access token (RFC 6749 §6).
   ///
-  /// - Parameter scope: The scope of the grant or a part of it; nil asks for all of it.
-  case refresh(Secret, scope: String?, OIDCMetadata)
+  /// - Parameters:
+  ///   - scope: The scope of the grant or a part of it; nil asks for all of it.
+  ///   - audience: The audience of the token; nil for what the provider issues without one.
+  case refresh(Secret, scope: String?, audience: String? = nil, OIDCMetadata)
   /// Revokes an access or refresh token (RFC 7009 §2.1).
   case revoke(Revocation, OIDCMetadata)
   /// Fetches the user's profile from the userinfo endpoint (OIDC Core §5.3).
@@ -22,7 +24,9 @@ package enum OIDCCall: ProviderCall {
   /// Sends the parameters of an authorization request to the provider (RFC 9126 §2.1).
   case pushAuthorization([String: String], OIDCMetadata)
   /// Requests a device code (RFC 8628 §3.1).
-  case deviceAuthorization(scope: String, OIDCMetadata)
+  ///
+  /// - Parameter audiences: The audiences for which tokens will be requested.
+  case deviceAuthorization(scope: String, audiences: [String] = [], OIDCMetadata)
   /// Polls for the tokens of a device code (RFC 8628 §3.4).
   case devicePoll(deviceCode: Secret, OIDCMetadata)
 

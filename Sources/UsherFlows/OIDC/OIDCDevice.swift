@@ -13,6 +13,9 @@ package struct OIDCDevice: FlowMachine, DiscoveringMachine {
     /// The scopes, separated by spaces. Default: the configured scopes. At an OpenID provider
     /// `openid` is always requested.
     package var scope: String?
+    /// The audiences for which tokens will be requested. Default: the configured ones. Not at a
+    /// provider without `audience_parameter` in its configuration.
+    package var audiences: [String]?
     /// An existing account to sign in again. The sign-in of any other user is refused.
     package var account: AccountID?
     /// Whether the daemon refreshes the tokens in the background.
@@ -23,6 +26,8 @@ package struct OIDCDevice: FlowMachine, DiscoveringMachine {
   private var scope: String
   /// Whether the scope is that of the configuration; nil in flows that an older version stored.
   private var isConfiguredScope: Bool?
+  /// The audiences; nil in flows that an older version stored.
+  private var audiences: [String]?
   private let terms: OIDCSignIn.Terms
   private var state: State
   var problem: Problem?
@@ -70,12 +75,13 @@ package struct OIDCDevice: FlowMachine, DiscoveringMachine {
     _ params: Params, _ context: FlowContext<OIDCSettings>, at transition: inout TransitionContext
   ) throws(UsherError) -> (OIDCDevice, Answer) {
     let provider = context.provider
+    let audiences = try OIDCRequest.audiences(params.audiences, provider.settings)
     let flow = OIDCDevice(
       provider: provider, scope: try OIDCRequest.scope(params.scope, provider.settings),
-      isConfiguredScope: params.scope == nil,
+      isConfiguredScope: params.scope == nil, audiences: audiences,
       terms: .init(
         account: context.account, keepAlive: params.keepAlive ?? false,
-        request: SignInOptions(kind: kind), needsIDToken: false),
+        request: SignInOptions(kind: kind, audiences: audiences), needsIDToken: false),
       state: .discovering(RetryBackoff()))
     return (flow, .proceed([.discover]))
   }
@@ -143,7 +149,9 @@ extension OIDCDevice {
 
   private mutating func request(_ metadata: OIDCMetadata, _ retrying: RetryBackoff) -> Answer {
     state = .requesting(metadata, retrying.resumed)
-    return .proceed([.call(.deviceAuthorization(scope: scope, metadata))])
+    return .proceed([
+      .call(.deviceAuthorization(scope: scope, audiences: audiences ?? [], metadata))
+    ])
   }
 
   private mutating func requesting(

@@ -33,31 +33,33 @@ extension OIDCCall {
       if context.provider.settings.pkce {
         fields.append(("code_verifier", exchange.verifier.revealed()))
       }
-    case .refresh(let token, let scope, let provider):
+    case .refresh(let token, let scope, let audience, let provider):
       (metadata, endpoint) = (provider, try provider.tokenEndpoint.orMissing("token"))
       fields =
         [("grant_type", "refresh_token"), ("refresh_token", token.revealed())]
         + (scope.map { [("scope", context.provider.settings.spelling(ofScope: $0))] } ?? [])
+        + context.provider.settings.fields(forAudiences: [audience].compactMap(\.self))
     case .devicePoll(let code, let provider):
       (metadata, endpoint) = (provider, try provider.tokenEndpoint.orMissing("token"))
       fields = [
         ("grant_type", "urn:ietf:params:oauth:grant-type:device_code"),
         ("device_code", code.revealed()),
       ]
-    case .deviceAuthorization(let scope, let provider):
+    case .deviceAuthorization(let scope, let audiences, let provider):
       metadata = provider
       endpoint = try metadata.deviceAuthorizationEndpoint.orMissing("device_authorization")
       let settings = context.provider.settings
       fields =
         (scope.isEmpty ? [] : [("scope", settings.spelling(ofScope: scope))])
-        + (settings.audience.map { [("audience", $0)] } ?? [])
+        + settings.fields(forSignInWith: audiences)
     case .pushAuthorization(let parameters, let provider):
       metadata = provider
       endpoint = try metadata.pushedAuthorizationRequestEndpoint.orMissing(
         "pushed_authorization_request")
       // The client's authentication adds `client_id` where it is needed.
-      fields = parameters.sorted { $0.key < $1.key }.map { ($0.key, $0.value) }
-        .filter { $0.name != "client_id" }
+      fields = OIDCAttempt.fields(
+        parameters.sorted { $0.key < $1.key }.map { ($0.key, $0.value) }
+          .filter { $0.name != "client_id" })
     case .discovery, .jwks, .userinfo, .revoke:
       throw UsherError(
         .internalError, "a form body was requested for an OpenID call that is sent without one")

@@ -14,8 +14,47 @@ extension OIDCMetadata {
   }
 }
 
+extension OIDCSettings {
+  /// Returns the parameters that request a token for audiences; spaces separate several values.
+  func fields(forAudiences audiences: [String]) -> [(name: String, value: String)] {
+    guard let audienceParameter, !audiences.isEmpty else { return [] }
+    return [(audienceParameter.rawValue, audiences.joined(separator: " "))]
+  }
+
+  /// Returns the parameters with the audiences of a sign-in, and the configured `audience`, which
+  /// is one of them if both have the same name.
+  func fields(forSignInWith audiences: [String]) -> [(name: String, value: String)] {
+    guard let audience else { return fields(forAudiences: audiences) }
+    guard audienceParameter == .audience else {
+      return [("audience", audience)] + fields(forAudiences: audiences)
+    }
+    let others = audiences.filter { !$0.hasSameBytes(as: audience) }
+    return fields(forAudiences: [audience] + others)
+  }
+}
+
 /// Checks the parameters of a sign-in that the caller provides.
 enum OIDCRequest {
+  /// Returns the audiences to name: the caller's, or the configured ones if the caller names none.
+  ///
+  /// - Throws: `invalidParams` if the provider knows no audiences, or one is malformed.
+  static func audiences(
+    _ requested: [String]?, _ settings: OIDCSettings
+  ) throws(UsherError) -> [String] {
+    guard let requested else { return settings.audiences }
+    guard let parameter = settings.audienceParameter else {
+      throw ParamsValidation.wrong(
+        "audiences", "cannot be chosen at this provider: it has no audience_parameter")
+    }
+    guard requested.count <= 16 else {
+      throw ParamsValidation.wrong("audiences", "must be at most 16")
+    }
+    if let violation = requested.lazy.compactMap(parameter.violation).first {
+      throw ParamsValidation.wrong("audiences", "each \(violation)")
+    }
+    return requested
+  }
+
   /// Returns the scope to request: the caller's, or the configured one if the caller names none.
   /// For an OpenID provider `openid` is added if it is missing.
   ///

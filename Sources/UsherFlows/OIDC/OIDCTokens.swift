@@ -17,6 +17,13 @@ struct OIDCTokens: TokenDialect {
     OIDCCall.refresh(refreshToken, scope: scope, metadata)
   }
 
+  func renewal(
+    _ refreshToken: Secret, scope: String?, audience: String
+  ) -> (any ProviderCall)? {
+    guard provider.settings.audienceParameter != nil else { return nil }
+    return OIDCCall.refresh(refreshToken, scope: scope, audience: audience, metadata)
+  }
+
   /// Returns why the ID token of a refresh is not acceptable (OIDC Core §12.2), as a sentence; nil
   /// if it is, or if the refresh returned none.
   func flaw(in tokens: TokenSet, of subject: String, signIn: SignInClaims?) -> String? {
