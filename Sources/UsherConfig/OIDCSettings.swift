@@ -64,9 +64,10 @@ package struct OIDCSettings: SettingsSection {
     table.setting(&pushedRequests, "pushed_requests")
     table.setting(&allowPrivateEndpoints, "allow_private_endpoints")
     table.setting(&audienceParameter, "audience_parameter")
-    table.setting(&audiences, "audiences") { [audienceParameter] in
+    table.setting(&audiences, "audiences") { [audienceParameter] audiences in
+      guard !audiences.isEmpty else { return nil }
       guard let audienceParameter else { return "needs audience_parameter" }
-      return $0.lazy.compactMap(audienceParameter.violation).first
+      return audiences.lazy.compactMap(audienceParameter.violation).first
     }
     table.setting(&audience, "audience") { $0.visibleViolation(upTo: 1024) }
     table.setting(&clockSkewSeconds, "clock_skew_seconds", 0...300)

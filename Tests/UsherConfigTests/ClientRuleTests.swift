@@ -9,6 +9,7 @@ struct ClientRuleTests {
       require_local_auth_seconds = 300
       accounts = ["acc_7h", "subject:18233"]
       scopes = ["openid", "https://id.example.com/scope:a.b"]
+      audiences = ["", "https://api.example.com"]
       fields = ["firstname", "phone"]
       hours = ["Mon-Fri 08:00-18:00"]
       confirm = true
@@ -24,6 +25,7 @@ struct ClientRuleTests {
     let rule = try #require(config.clients.first)
     #expect(rule.accounts == [.id("acc_7h"), .subject("18233")])
     #expect(rule.scopes == ["openid", "https://id.example.com/scope:a.b"])
+    #expect(rule.audiences == ["", "https://api.example.com"])
     #expect(rule.fields == ["firstname", "phone"])
     #expect(rule.hours?.map(\.settingText) == ["Mon-Fri 08:00-18:00"])
     #expect(rule.confirm)
@@ -37,6 +39,7 @@ struct ClientRuleTests {
   func defaults() throws {
     let rule = try #require(load(client("{ user = 1 }")).clients.first)
     #expect(rule.accounts == nil && rule.scopes == nil && rule.fields == nil && rule.hours == nil)
+    #expect(rule.audiences == nil)
     #expect(rule.requireLocalAuthSeconds == nil && !rule.confirm)
     #expect(rule.confirms.isEmpty && rule.owner == .user && rule.share.isEmpty)
   }
@@ -57,6 +60,7 @@ struct ClientRuleTests {
       ("scopes = [\"\"]", "10: client[0].scopes: must be names of scopes"),
       ("scopes = ['a\"b']", "10: client[0].scopes: must be names of scopes"),
       ("scopes = \"openid\"", "10: client[0].scopes: expected an array, found a string"),
+      ("audiences = [\"a b\"]", "13: client[0].audiences: must be audiences of tokens"),
       ("fields = [\"\"]", "10: client[0].fields: must be names of members"),
       ("fields = [\"a b\"]", "10: client[0].fields: must be names of members"),
       ("hours = []", "9: client[0].hours: must have at least one entry"),

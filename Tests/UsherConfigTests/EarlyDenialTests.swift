@@ -29,6 +29,7 @@ struct EarlyDenialTests {
         })
       if chance.pick([true, false, false]) { rule.accounts = [] }
       if chance.pick([true, false, false]) { rule.scopes = ["openid"] }
+      if chance.pick([true, false, false]) { rule.audiences = ["", "a"] }
       if chance.pick([true, false, false]) { rule.confirms = ["other"] }
       return rule
     }
@@ -47,6 +48,7 @@ struct EarlyDenialTests {
       request.account = .init(id: "acc_1", subject: "anna")
     }
     request.scopes = chance.pick([nil, ["openid"], ["email"]])
+    request.audience = chance.pick([nil, "", "a", "b"])
     return request
   }
 

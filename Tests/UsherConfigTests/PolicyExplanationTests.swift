@@ -20,6 +20,7 @@ struct PolicyExplanationTests {
     + client("{ unit = \"till.service\" }", allow: "[\"account.*\", \"token.get work\"]") + """
       accounts = ["acc_1"]
       scopes = ["openid", "email"]
+      audiences = ["", "https://a.example"]
       fields = ["phone"]
       require_local_auth_seconds = 300
       confirm = true
@@ -96,6 +97,11 @@ struct PolicyExplanationTests {
         unit: "till.service", method: "token.get", provider: Self.work, scope: "openid admin"))
     #expect(scope.why == "rule till allows only the scopes openid email")
     #expect(scope.reason == "permission_denied" && scope.retryAfterMs == nil)
+    let audience = try Self.answer(
+      PolicyCheck(
+        unit: "till.service", method: "token.get", provider: Self.work, scope: "openid",
+        audience: "https://b.example"))
+    #expect(audience.why == "rule till allows only the audiences (none) https://a.example")
 
     let one = try Self.answer(PolicyCheck(unit: "till.service", method: "flow.list"))
     #expect(one.why == "rule till matches the caller but does not list the call")
@@ -255,7 +261,8 @@ struct PolicyExplanationTests {
     #expect(
       list.rules[2].settings == [
         "match": ["unit": "till.service"], "allow": ["account.*", "token.get work"],
-        "accounts": ["acc_1"], "scopes": ["openid", "email"], "fields": ["phone"],
+        "accounts": ["acc_1"], "scopes": ["openid", "email"],
+        "audiences": ["", "https://a.example"], "fields": ["phone"],
         "require_local_auth_seconds": 300, "confirm": true, "confirms": ["night", "lists"],
         "owner": "client", "share": ["lists"],
       ])

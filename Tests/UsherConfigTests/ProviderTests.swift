@@ -196,6 +196,22 @@ struct ProviderTests {
     #expect(try oidc(good).extraAuthorize == ["prompt": "consent", "hd": ""])
   }
 
+  @Test(
+    "audiences need audience_parameter, and are URIs if they are resources",
+    arguments: [
+      (nil, "[]", ""), (nil, "[\"a\"]", "needs audience_parameter"),
+      ("audience", "[\"a\", \"b:c#d\"]", ""),
+      ("audience", "[\"a b\"]", "must be printable ASCII without spaces"),
+      ("resource", "[\"https://a.example/x?y\", \"urn:x\"]", ""),
+      ("resource", "[\"a\"]", "must be an absolute URI without a fragment"),
+      ("resource", "[\":a\"]", "must be an absolute URI without a fragment"),
+      ("resource", "[\"https://a.example#x\"]", "must be an absolute URI without a fragment"),
+    ] as [(String?, String, String)])
+  func audiences(parameter: String?, list: String, problem: String) {
+    let first = parameter.map { "audience_parameter = \"\($0)\"\n" } ?? ""
+    #expect(lineProblem(first + "audiences = \(list)", in: provider) == problem)
+  }
+
   @Test("revoke_replaced is false by default, and true if the provider sets it")
   func revokeReplaced() throws {
     #expect(try !oidc(load(provider)).revokeReplaced)

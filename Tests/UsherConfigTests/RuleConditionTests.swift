@@ -86,6 +86,22 @@ struct RuleConditionTests {
         == (isAllowed ? .allowed(permit) : .deny(rule: "till", .scope(["openid", "email"]))))
   }
 
+  @Test(
+    "a client rule's audiences deny a token for another audience, but not an ID token",
+    arguments: [
+      ("https://a.example", true), ("", true), (nil, true), ("https://b.example", false),
+      ("https://a.example/", false), ("https://A.example", false),
+    ] as [(String?, Bool)])
+  func audiences(asked: String?, isAllowed: Bool) throws {
+    let rule = Self.rule("till", "audiences = [\"\", \"https://a.example\"]")
+    var request = Self.request("token.get")
+    request.audience = asked
+    #expect(
+      try Self.decide(rule, request)
+        == (isAllowed
+          ? .allow(rule: "till") : .deny(rule: "till", .audience(["", "https://a.example"]))))
+  }
+
   @Test("a client rule's fields are passed on in the permit")
   func fields() throws {
     let rule = Self.rule("till", "fields = [\"firstname\", \"phone\"]")

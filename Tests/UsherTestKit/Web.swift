@@ -98,9 +98,10 @@ package enum Person {
   package static func decide(
     at url: String, user: String = "alice", allow: Bool = true, userCode: String? = nil
   ) throws -> Web.Reply {
-    let parts = URLComponents(string: url)
-    let base = "http://127.0.0.1:\(parts?.port ?? 0)/oidc"
-    var form = try hidden(in: Web.get(url).text)
+    let page = try Web.get(url).text
+    var form = try hidden(in: page)
+    let path = page.firstMatch(of: /action="([^"]*)\/login"/).map { String($0.1) } ?? "/oidc"
+    let base = "http://127.0.0.1:\(URLComponents(string: url)?.port ?? 0)\(path)"
     form["username"] = user
     form["password"] = "\(user)-password"
     form["action"] = "login"

@@ -5,17 +5,23 @@ import UsherTestKit
 extension OIDCFixture {
   /// Creates a fixture whose daemon and provider use a clock that the test moves.
   ///
-  /// - Parameter requestTimeout: The daemon's time-out for a request to the provider, in seconds.
+  /// - Parameters:
+  ///   - requestTimeout: The daemon's time-out for a request to the provider, in seconds.
+  ///   - provider: More lines of the `[[provider]]`.
+  ///   - limits: More lines of `[limits]`.
+  ///   - more: Returns further `[[provider]]` tables for the sandbox.
   init(
-    _ clock: MovableClock, requestTimeout: Int = 10,
+    _ clock: MovableClock, requestTimeout: Int = 10, provider: String = "", limits: String = "",
     more: (SandboxUnderTest) -> String = { _ in "" }
   ) throws {
     sandbox = try SandboxUnderTest(clock: clock)
     daemon = try DaemonUnderTest(
-      config: sandbox.provider(more: "request_timeout_seconds = \(requestTimeout)")
+      config: sandbox.provider(
+        more: "request_timeout_seconds = \(requestTimeout)\n\(provider)")
         + more(sandbox) + """
           [limits]
           flow_starts_per_minute = 10000
+          \(limits)
           """, clock: clock)
     app = try daemon.client()
   }

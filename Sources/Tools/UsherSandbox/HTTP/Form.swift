@@ -10,7 +10,8 @@ package struct Form: Sendable, Equatable {
   package static let limit = 100
 
   private var values: [String: String] = [:]
-  /// Names that occur more than once, which OAuth forbids (RFC 6749 §3.1, §3.2).
+  /// Names that occur more than once, which OAuth forbids (RFC 6749 §3.1, §3.2). It permits it for
+  /// `resource` (RFC 8707 §2), whose values are joined by spaces.
   package private(set) var repeated: Set<String> = []
 
   package init(_ fields: [String: String] = [:]) {
@@ -28,7 +29,12 @@ package struct Form: Sendable, Equatable {
         let name = PercentEncoding.decodedForm(parts[0]),
         let decoded = PercentEncoding.decodedForm(value)
       else { throw .notUTF8 }
-      if values.updateValue(decoded, forKey: name) != nil { repeated.insert(name) }
+      guard let earlier = values.updateValue(decoded, forKey: name) else { continue }
+      if name == "resource" {
+        values[name] = earlier + " " + decoded
+      } else {
+        repeated.insert(name)
+      }
     }
   }
 

@@ -55,7 +55,7 @@ extension SignInBackend {
       guard allowed else { return denied(request, call) }
       let authorization = TokenAuthorization(
         clientID: request.client.id, user: user, scope: request.scope, nonce: request.nonce,
-        authTime: authTime, accessType: request.accessType)
+        authTime: authTime, accessType: request.accessType, resources: request.resources)
       let code = ledger.tokens.issueCode(
         for: authorization, redirectURI: request.redirectURI, challenge: request.challenge,
         now: now)

@@ -31,9 +31,11 @@ extension TokenLedger {
   /// Exchanges a refresh token for new tokens (RFC 6749 §6).
   ///
   /// Using a superseded token revokes the whole grant (RFC 9700 §4.14.2). The scope of the new
-  /// access token may be narrower than the granted one, never wider.
+  /// access token may be narrower than the granted one, never wider. An audience must be one of the
+  /// resources of the authorization request (RFC 8707 §2.2).
   package mutating func refresh(
-    _ token: String, client: Client, brand: String? = nil, scope: [String]?, now: Date
+    _ token: String, client: Client, brand: String? = nil, scope: [String]?,
+    audience: String? = nil, now: Date
   ) throws(OAuthError) -> IssuedTokens {
     guard let known = refreshTokens.value(token, now: now),
       let grant = grants.value(known.grant, now: now)
@@ -55,9 +57,13 @@ extension TokenLedger {
     guard asked.allSatisfy(granted.contains) else {
       throw OAuthError("invalid_scope", "the scope exceeds the granted scope")
     }
+    if let audience, !grant.authorization.resources.contains(audience) {
+      throw OAuthError("invalid_target", "the grant does not include this resource")
+    }
     supersedeParent(token, known)
     if terms.refreshEndsAccessTokens { accessTokens.removeAll { $0.grant == known.grant } }
-    var tokens = accessTokens(for: known.grant, grant.authorization, scope: asked, now: now)
+    var tokens = accessTokens(
+      for: known.grant, grant.authorization, scope: asked, audience: audience, now: now)
     tokens.refreshToken = successor(
       of: token, in: known.grant, scope: terms.bindsRefreshScope ? asked : nil, now: now)
     return tokens

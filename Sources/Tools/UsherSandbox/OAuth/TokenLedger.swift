@@ -12,6 +12,10 @@ package struct TokenAuthorization: Sendable, Hashable {
   /// The parameter `access_type` of the authorization request, which Google has in place of the
   /// scope `offline_access`.
   package var accessType: String?
+  /// The resources that the authorization request named (RFC 8707 §2).
+  package var resources: [String] = []
+  /// The resource for which an access token is; nil for one without.
+  package var audience: String?
   /// Whether the consent was given for a device (RFC 8628).
   package var isDevice = false
 }
@@ -73,6 +77,7 @@ package struct TokenLedger: Sendable {
   struct AccessToken: Sendable {
     var grant: String
     var scope: [String]
+    var audience: String?
   }
 
   package var terms: TokenTerms
@@ -116,11 +121,12 @@ package struct TokenLedger: Sendable {
 
   /// Issues a new access token of a grant.
   mutating func accessTokens(
-    for grant: String, _ authorization: TokenAuthorization, scope: [String], now: Date
+    for grant: String, _ authorization: TokenAuthorization, scope: [String],
+    audience: String? = nil, now: Date
   ) -> IssuedTokens {
     let token = tokenGenerator.token(startingWith: terms.accessTokenPrefix)
     accessTokens.insert(
-      AccessToken(grant: grant, scope: scope), for: token,
+      AccessToken(grant: grant, scope: scope, audience: audience), for: token,
       until: now.addingTimeInterval(Double(terms.accessTokenSeconds)), now: now)
     return IssuedTokens(
       accessToken: token, expiresIn: terms.accessTokenSeconds, refreshToken: nil, scope: scope,
@@ -135,6 +141,7 @@ package struct TokenLedger: Sendable {
     else { return nil }
     var authorization = grant.authorization
     authorization.scope = token.scope
+    authorization.audience = token.audience
     return authorization
   }
 

@@ -19,6 +19,7 @@ extension Ledger {
 
     var clientID: String
     var scope: [String]
+    var resources: [String]
     var userCode: String
     var interval: Int
     var lastPoll: Date?
@@ -43,13 +44,16 @@ extension Ledger {
     }
   }
 
-  package mutating func startDevice(client: Client, scope: [String], now: Date) -> DeviceStart {
+  package mutating func startDevice(
+    client: Client, scope: [String], resources: [String] = [], now: Date
+  ) -> DeviceStart {
     let start = DeviceStart(
       deviceCode: tokenGenerator.token("dc"), userCode: tokenGenerator.userCode(),
       expiresIn: deviceTerms.codeSeconds, interval: deviceTerms.interval)
     devices.insert(
       Device(
-        clientID: client.id, scope: scope, userCode: start.userCode, interval: start.interval),
+        clientID: client.id, scope: scope, resources: resources, userCode: start.userCode,
+        interval: start.interval),
       for: start.deviceCode, until: now.addingTimeInterval(Double(start.expiresIn)), now: now)
     return start
   }
@@ -83,7 +87,7 @@ extension Ledger {
       devices.update(code) { $0.state = .spent }
       let authorization = TokenAuthorization(
         clientID: client.id, user: user, scope: device.scope, nonce: nil, authTime: time,
-        isDevice: true)
+        resources: device.resources, isDevice: true)
       return tokens.open(authorization, now: now).tokens
     }
   }

@@ -12,6 +12,8 @@ package struct AuthorizationRequest: Sendable, Hashable {
   package var loginHint: String?
   /// The parameter `access_type`.
   package var accessType: String?
+  /// The resources for which tokens will be requested (RFC 8707 §2).
+  package var resources: [String] = []
 }
 
 /// One user's passage through the sandbox's pages, from the first page to the decision.

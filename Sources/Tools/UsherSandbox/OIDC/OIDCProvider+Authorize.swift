@@ -86,7 +86,8 @@ extension AuthorizationRequest {
     self.init(
       client: client, redirectURI: redirectURI, state: form["state"],
       scope: try Scope.parse(form["scope"]), nonce: form["nonce"], challenge: challenge,
-      loginHint: form["login_hint"], accessType: form["access_type"])
+      loginHint: form["login_hint"], accessType: form["access_type"],
+      resources: form.audiences)
   }
 }
 

@@ -5,7 +5,8 @@ extension OIDCBackend {
       let form = try call.postedForm()
       let client = try await authenticate(call, form)
       let start = ledger.startDevice(
-        client: client, scope: try Scope.parse(form["scope"]), now: context.clock.now())
+        client: client, scope: try Scope.parse(form["scope"]), resources: form.audiences,
+        now: context.clock.now())
       let page = "\(issuer(call))/device"
       var members = start.members(page: page)
       members["verification_uri_complete"] = .string("\(page)?user_code=\(start.userCode)")
@@ -19,6 +20,7 @@ extension OIDCBackend {
     guard let permission = ledger.tokens.permission(of: token, now: context.clock.now()) else {
       return Self.challenge("invalid_token", status: 401)
     }
+    guard permission.audience == nil else { return Self.challenge("invalid_token", status: 401) }
     guard permission.scope.contains("openid") else {
       return Self.challenge("insufficient_scope", status: 403)
     }
@@ -59,11 +61,13 @@ extension OIDCBackend {
       guard let known = ledger.tokens.introspection(of: token, now: context.clock.now()) else {
         return .json(["active": false])
       }
-      return .json([
+      var members: [String: JSON] = [
         "active": true, "client_id": .string(known.clientID), "sub": .string(known.user.sub),
         "username": .string(known.user.username), "iss": .string(issuer(call)),
         "scope": .string(known.scope.joined(separator: " ")),
-      ])
+      ]
+      members["aud"] = known.audience.map { .string($0) }
+      return .json(.object(members))
     }
   }
 }

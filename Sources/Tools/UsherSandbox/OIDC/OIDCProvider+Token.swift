@@ -13,7 +13,8 @@ extension OIDCBackend {
       case "refresh_token":
         let tokens = try ledger.tokens.refresh(
           try form.required("refresh_token"), client: client,
-          scope: try form["scope"].map(Scope.parse), now: context.clock.now())
+          scope: try form["scope"].map(Scope.parse), audience: try form.oneAudience(),
+          now: context.clock.now())
         return try await reply(
           tokens, call, answersRequest: false, withIDToken: settings.idTokenOnRefresh)
       case "urn:ietf:params:oauth:grant-type:device_code":
@@ -63,6 +64,19 @@ extension OIDCBackend {
 }
 
 extension Form {
+  /// The audiences of a sign-in, under the name of RFC 8707 or that of Auth0.
+  var audiences: [String] {
+    (self["resource"] ?? self["audience"] ?? "").split(separator: " ").map(String.init)
+  }
+
+  /// Returns the audience of a token request; nil if it names none.
+  func oneAudience() throws(OAuthError) -> String? {
+    guard audiences.count <= 1 else {
+      throw OAuthError("invalid_target", "a token is for one resource only")
+    }
+    return audiences.first
+  }
+
   func required(_ name: String) throws(OAuthError) -> String {
     guard let value = self[name] else { throw OAuthError("invalid_request", "\(name) is missing") }
     return value
