@@ -23,6 +23,9 @@ package struct OAuth2Settings: SettingsSection {
   /// in addition to those of RFC 6749.
   package var grantEndedErrors: [String] = []
   package var revocationRequest = OAuth2RevocationRequest.standard
+  /// Whether programs may get tokens for the client itself, as
+  /// ``OIDCSettings/clientCredentialsGrant``.
+  package var clientCredentialsGrant = false
   /// The `audience` parameter, which some providers require; nil means that it is not sent.
   package var audience: String?
   /// Whether a refresh may request a part of the granted scope, as ``OIDCSettings/narrowRefresh``.
@@ -56,6 +59,7 @@ package struct OAuth2Settings: SettingsSection {
     table.setting(&tokenTypes, "token_types", violation: Self.violation(names:))
     table.setting(&grantEndedErrors, "grant_ended_errors", violation: Self.violation(names:))
     table.setting(&revocationRequest, "revocation_request")
+    table.setting(&clientCredentialsGrant, "client_credentials_grant")
     table.setting(&audience, "audience") { $0.visibleViolation(upTo: 1024) }
     table.setting(&narrowRefresh, "narrow_refresh")
     table.setting(&revokeReplaced, "revoke_replaced")
@@ -64,6 +68,9 @@ package struct OAuth2Settings: SettingsSection {
     table.setting(&extraAuthorize, "extra_authorize", violation: OIDCSettings.violation(extra:))
     if let message = clientAuth.violation(hasCredential: clientCredential != nil) {
       table.reportProblem("client_auth", message)
+    }
+    if clientCredentialsGrant, clientCredential == nil {
+      table.reportProblem("client_credentials_grant", "needs client_credential")
     }
     if scopeSeparator == .comma, scopes.contains(where: { $0.contains(",") }) {
       table.reportProblem("scopes", "must have no comma, because commas separate them")
@@ -93,6 +100,7 @@ package struct OAuth2Settings: SettingsSection {
     settings.pkce = pkce
     settings.tokenRequest = tokenRequest
     settings.pushedRequests = .never
+    settings.clientCredentialsGrant = clientCredentialsGrant
     settings.audience = audience
     settings.narrowRefresh = narrowRefresh
     settings.revokeReplaced = revokeReplaced

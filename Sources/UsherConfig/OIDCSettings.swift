@@ -18,6 +18,9 @@ package struct OIDCSettings: SettingsSection {
   /// Whether the provider's metadata may name hosts of a private network although the issuer's host
   /// is public.
   package var allowPrivateEndpoints = false
+  /// Whether programs may get tokens for the client itself, by its own credential (RFC 6749 §4.4).
+  /// Such a token may have more power than any user has.
+  package var clientCredentialsGrant = false
   /// How the provider is asked for a token for an audience; nil: it issues tokens for one audience
   /// only.
   package var audienceParameter: OIDCAudienceParameter?
@@ -63,6 +66,7 @@ package struct OIDCSettings: SettingsSection {
     table.setting(&redirect, "redirect")
     table.setting(&pushedRequests, "pushed_requests")
     table.setting(&allowPrivateEndpoints, "allow_private_endpoints")
+    table.setting(&clientCredentialsGrant, "client_credentials_grant")
     table.setting(&audienceParameter, "audience_parameter")
     table.setting(&audiences, "audiences") { [audienceParameter] audiences in
       guard !audiences.isEmpty else { return nil }
@@ -77,6 +81,9 @@ package struct OIDCSettings: SettingsSection {
     table.setting(&extraAuthorize, "extra_authorize", violation: Self.violation(extra:))
     if let message = clientAuth.violation(hasCredential: clientCredential != nil) {
       table.reportProblem("client_auth", message)
+    }
+    if clientCredentialsGrant, clientCredential == nil {
+      table.reportProblem("client_credentials_grant", "needs client_credential")
     }
   }
 

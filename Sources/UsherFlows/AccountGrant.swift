@@ -22,6 +22,9 @@ package struct AccountGrant: Sendable, Equatable {
   /// What the sign-in requested, so that it can be repeated; nil for a provider whose first flow
   /// needs nothing to repeat it.
   package var signInOptions: SignInOptions?
+  /// Whether the tokens are for the client itself (RFC 6749 §4.4), so that the daemon renews them
+  /// without a refresh token.
+  package var isOfClient = false
   /// Whether this describes only part of the account. If it does, attributes that it does not
   /// mention stay, even if it has tokens; if its profile is nil, the present profile and label
   /// stay.
@@ -68,7 +71,7 @@ package struct SignInOptions: Codable, Sendable, Equatable {
   package init(kind: String, acrValues: String? = nil, audiences: [String]? = nil) {
     self.kind = kind
     self.acrValues = acrValues
-    self.audiences = audiences?.isEmpty == true ? nil : audiences
+    self.audiences = audiences
   }
 }
 

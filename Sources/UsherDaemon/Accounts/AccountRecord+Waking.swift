@@ -19,7 +19,7 @@ extension AccountRecord {
 
   private var tokenWakeTime: Timestamp? {
     let grant = details.grant
-    guard grant.death == nil, grant.refreshToken != nil else { return nil }
+    guard grant.isRenewable else { return nil }
     let end = grant.refreshExpiresAt
     let renewal = details.keepAlive ? TokenPlan.renewal(of: self, end) : nil
     return [end, renewal].compactMap(\.self).min().map { max($0, Self.first) }

@@ -108,12 +108,15 @@ struct AccountDetails: Codable, Sendable, Equatable {
     /// Whether the last refresh returned no ID token that can be handed out; nil in rows that older
     /// versions wrote.
     var lacksNewIDToken: Bool?
+    /// Whether the client itself is the grant's subject (RFC 6749 §4.4), so that no refresh token
+    /// is needed; nil means false.
+    var isOfClient: Bool?
 
     /// Whether the provider may be asked for a new access token.
     ///
     /// ``refreshExpiresAt`` is ignored: the clock may have been wrong when the refresh token
     /// arrived. After that time the provider decides.
-    var isRenewable: Bool { death == nil && refreshToken != nil }
+    var isRenewable: Bool { death == nil && (refreshToken != nil || isOfClient == true) }
 
     /// Whether the grant is renewable and its refresh token has not expired by the wall clock.
     func isAlive(at now: Timestamp) -> Bool {

@@ -110,7 +110,8 @@ extension AccountRepository {
       grant: keptRecord?.grant
         ?? .init(
           scope: grant.tokens?.scope ?? "", refreshToken: grant.tokens?.refreshToken,
-          refreshExpiresAt: grant.tokens?.refreshExpiresAt))
+          refreshExpiresAt: grant.tokens?.refreshExpiresAt,
+          isOfClient: grant.isOfClient ? true : nil))
   }
 
   /// Plans a write of the rows that a refresh will change, with their current content. The write is
@@ -118,7 +119,7 @@ extension AccountRepository {
   ///
   /// - Returns: Nil if the account was forgotten or signed in again in the meantime.
   func unchangedRows(
-    of id: AccountID, _ key: TokenKey, with refreshToken: Sealed<Secret>
+    of id: AccountID, _ key: TokenKey, with refreshToken: Sealed<Secret>?
   ) throws(UsherError) -> [Change]? {
     guard let record = try find(id), record.details.grant.refreshToken == refreshToken else {
       return nil
@@ -136,12 +137,12 @@ extension AccountRepository {
   /// its own scope, and the grant records the narrowing.
   ///
   /// - Parameters:
-  ///   - used: The refresh token that was sent to the provider.
+  ///   - used: The refresh token that was sent to the provider; nil for a grant of the client.
   ///   - now: The time at which the new tokens arrived.
   ///   - bootTime: The same time by the boot-time clock.
   /// - Returns: Nil if the account was forgotten or signed in again in the meantime.
   func update(
-    _ id: AccountID, _ key: TokenKey, granted tokens: TokenSet, for used: Sealed<Secret>,
+    _ id: AccountID, _ key: TokenKey, granted tokens: TokenSet, for used: Sealed<Secret>?,
     at now: Timestamp, _ bootTime: BootTime? = nil
   ) throws(UsherError) -> Update? {
     guard let before = try find(id), before.details.grant.refreshToken == used else { return nil }
@@ -245,7 +246,7 @@ extension AccountRepository {
   ///
   /// - Returns: Nil if the account was forgotten or signed in again in the meantime.
   func update(
-    _ id: AccountID, rotated: Sealed<Secret>, for used: Sealed<Secret>
+    _ id: AccountID, rotated: Sealed<Secret>, for used: Sealed<Secret>?
   ) throws(UsherError) -> Update? {
     try update(id, holding: used) {
       $0.grant.refreshToken = rotated

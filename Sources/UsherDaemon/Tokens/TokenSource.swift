@@ -55,8 +55,10 @@ struct TokenSource: Sendable {
   }
 
   /// Fetches the token with a key, by means of the account's refresh token.
+  ///
+  /// - Parameter refreshToken: Nil for a grant of the client, which needs none.
   func refresh(
-    _ record: AccountRecord, _ refreshToken: Secret, _ key: TokenKey
+    _ record: AccountRecord, _ refreshToken: Secret?, _ key: TokenKey
   ) async -> Refreshed {
     let provider: ProviderConfig
     do throws(UsherError) {
@@ -86,7 +88,8 @@ struct TokenSource: Sendable {
       outcome, ofRefresh: record.id, of: provider, at: dependencies.clock.monotonicNow())
     let refreshed = read(outcome, dialect, record, key)
     if case .failed(let error) = refreshed, case .reply(let reply) = outcome,
-      error.reason == .providerProtocolError, let rotated = reply.salvagedRefreshToken,
+      error.reason == .providerProtocolError, refreshToken != nil,
+      let rotated = reply.salvagedRefreshToken,
       rotated != refreshToken
     {
       return .unusable(error, rotated: rotated)
@@ -98,8 +101,12 @@ struct TokenSource: Sendable {
   }
 
   private func renewal(
-    of refreshToken: Secret, _ key: TokenKey, _ record: AccountRecord, _ dialect: any TokenDialect
+    of refreshToken: Secret?, _ key: TokenKey, _ record: AccountRecord, _ dialect: any TokenDialect
   ) -> (any ProviderCall)? {
+    guard let refreshToken else {
+      return dialect.clientToken(
+        scope: key.scope, audience: key.audience.isEmpty ? nil : key.audience)
+    }
     let scope = key.scope == record.mainKey.scope ? nil : key.scope
     return key.audience.isEmpty
       ? dialect.renewal(refreshToken, scope: scope)
@@ -160,7 +167,10 @@ struct TokenSource: Sendable {
     }
     let request = TokenRequest(provider: record.provider, scope: key.scope)
     switch dialect.read(reply, to: request, at: now) {
-    case .granted(let tokens): return .granted(tokens, requestedAt: reply.requestedAt ?? now)
+    case .granted(var tokens):
+      // RFC 6749 §4.4.3: a grant of the client needs no refresh token.
+      if record.details.grant.isOfClient == true { tokens.refreshToken = nil }
+      return .granted(tokens, requestedAt: reply.requestedAt ?? now)
     case .dead(let errorCode): return .dead(errorCode)
     case .rejected(let errorCode) where reply.isSilentRefusal: return .refused(errorCode)
     case .rejected(let errorCode) where errorCode.code == "invalid_target" && key.audience != "":

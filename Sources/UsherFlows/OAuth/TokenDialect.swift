@@ -20,6 +20,14 @@ package protocol TokenDialect: Sendable {
   /// tokens for one audience only.
   func renewal(_ refreshToken: Secret, scope: String?, audience: String) -> (any ProviderCall)?
 
+  /// Returns the call that fetches an access token for the client itself; nil if the configuration
+  /// does not permit it.
+  ///
+  /// - Parameters:
+  ///   - scope: The whole scope of the token.
+  ///   - audience: The audience of the token; nil for what the provider issues without one.
+  func clientToken(scope: String, audience: String?) -> (any ProviderCall)?
+
   func read(_ reply: HTTPReply, to request: TokenRequest, at now: Timestamp) -> TokenReply
 
   /// Returns why refreshed tokens do not belong to the account, as a sentence; nil if they may
@@ -51,6 +59,8 @@ extension TokenDialect {
   package func renewal(
     _ refreshToken: Secret, scope: String?, audience: String
   ) -> (any ProviderCall)? { nil }
+
+  package func clientToken(scope: String, audience: String?) -> (any ProviderCall)? { nil }
 
   package func read(
     _ reply: HTTPReply, to request: TokenRequest, at now: Timestamp

@@ -4,7 +4,7 @@ import UsherConfig
 ///
 /// Their flows are those of OpenID Connect. ``OAuth2Rules`` describes what is different.
 struct OAuth2Provider: ProviderDefinition {
-  static let flows: [any FlowMachine.Type] = [OIDCAuthorize.self, OIDCDevice.self]
+  static let flows = OIDCProvider.flows
   static let hasIDTokens = false
 
   let provider: Provider<OIDCSettings>

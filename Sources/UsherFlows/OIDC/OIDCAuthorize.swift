@@ -43,7 +43,7 @@ package struct OIDCAuthorize: FlowMachine, DiscoveringMachine, RedeemingCodeGran
     var scope: String
     /// Whether the scope is that of the configuration; nil in flows that an older version stored.
     var isConfiguredScope: Bool?
-    /// The audiences; nil in flows that an older version stored.
+    /// The audiences; nil if there are none.
     var audiences: [String]?
     let hints: [String: String]
     let maxAge: Int?

@@ -17,6 +17,12 @@ package enum OIDCCall: ProviderCall {
   ///   - scope: The scope of the grant or a part of it; nil asks for all of it.
   ///   - audience: The audience of the token; nil for what the provider issues without one.
   case refresh(Secret, scope: String?, audience: String? = nil, OIDCMetadata)
+  /// Requests a token for the client itself (RFC 6749 §4.4).
+  ///
+  /// - Parameters:
+  ///   - scope: The whole scope of the token; empty if the provider decides.
+  ///   - audience: The audience of the token; nil for what the provider issues without one.
+  case clientCredentials(scope: String, audience: String? = nil, OIDCMetadata)
   /// Revokes an access or refresh token (RFC 7009 §2.1).
   case revoke(Revocation, OIDCMetadata)
   /// Fetches the user's profile from the userinfo endpoint (OIDC Core §5.3).
@@ -49,7 +55,7 @@ package enum OIDCCall: ProviderCall {
     switch self {
     case .discovery: "discovery"
     case .jwks: "jwks"
-    case .exchange, .refresh, .devicePoll: "token"
+    case .exchange, .refresh, .clientCredentials, .devicePoll: "token"
     case .revoke: "revocation"
     case .userinfo: "userinfo"
     case .deviceAuthorization: "device_authorization"
@@ -59,14 +65,16 @@ package enum OIDCCall: ProviderCall {
 
   package var endpoint: ProviderEndpoint {
     switch self {
-    case .exchange, .refresh, .devicePoll: .token
+    case .exchange, .refresh, .clientCredentials, .devicePoll: .token
     case .discovery, .jwks, .revoke, .userinfo, .deviceAuthorization, .pushAuthorization: .other
     }
   }
 
   package var authenticatesClient: Bool {
     switch self {
-    case .exchange, .refresh, .devicePoll, .deviceAuthorization, .pushAuthorization: true
+    case .exchange, .refresh, .clientCredentials, .devicePoll, .deviceAuthorization,
+      .pushAuthorization:
+      true
     case .revoke(let revocation, _): revocation.bearer == nil
     case .discovery, .jwks, .userinfo: false
     }
@@ -99,7 +107,8 @@ extension FlowMachine where Call == OIDCCall {
   package static func cleanUp(_ call: OIDCCall, _ outcome: CallOutcome) -> [OIDCCall] {
     guard case .reply(let reply) = outcome else { return [] }
     switch call {
-    case .exchange(_, let metadata), .devicePoll(_, let metadata):
+    case .exchange(_, let metadata), .devicePoll(_, let metadata),
+      .clientCredentials(_, _, let metadata):
       var request = TokenRequest(provider: ProviderName(""), scope: "")
       request.rules.tokenTypes = nil
       let answer = TokenReply(reply, to: request, at: Timestamp(milliseconds: 0))

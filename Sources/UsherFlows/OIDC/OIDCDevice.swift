@@ -26,7 +26,7 @@ package struct OIDCDevice: FlowMachine, DiscoveringMachine {
   private var scope: String
   /// Whether the scope is that of the configuration; nil in flows that an older version stored.
   private var isConfiguredScope: Bool?
-  /// The audiences; nil in flows that an older version stored.
+  /// The audiences; nil if there are none.
   private var audiences: [String]?
   private let terms: OIDCSignIn.Terms
   private var state: State

@@ -11,6 +11,14 @@ extension OIDCAuthorize {
   }
 }
 
+extension OIDCClientCredentials {
+  package static var resultMembers: [Schema.Member] { [.account] }
+
+  package static var example: FlowExample {
+    .init(["scope": "reports.read"], result: ["account": "acc_1"])
+  }
+}
+
 extension OIDCDevice {
   package static var resultMembers: [Schema.Member] { [.account] }
 

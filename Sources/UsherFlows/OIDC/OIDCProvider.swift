@@ -5,7 +5,12 @@ import UsherCore
 /// The definition of providers that speak OpenID Connect and publish their metadata (OIDC
 /// Discovery).
 struct OIDCProvider: ProviderDefinition {
-  static let flows: [any FlowMachine.Type] = [OIDCAuthorize.self, OIDCDevice.self]
+  static let flows: [any FlowMachine.Type] = [
+    OIDCAuthorize.self, OIDCDevice.self, OIDCClientCredentials.self,
+  ]
+
+  /// The value of the attribute `grant` of an account of the client itself.
+  static let clientGrant = "client_credentials"
 
   let provider: Provider<OIDCSettings>
 }

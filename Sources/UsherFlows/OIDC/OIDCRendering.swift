@@ -13,7 +13,8 @@ extension OIDCCall {
         headers: [.acceptJSON, .bearer(token)])
     case .revoke(let revocation, let metadata):
       return try Self.render(revocation, metadata, context)
-    case .exchange, .refresh, .devicePoll, .deviceAuthorization, .pushAuthorization:
+    case .exchange, .refresh, .clientCredentials, .devicePoll, .deviceAuthorization,
+      .pushAuthorization:
       return try renderForm(context)
     }
   }
@@ -39,6 +40,13 @@ extension OIDCCall {
         [("grant_type", "refresh_token"), ("refresh_token", token.revealed())]
         + (scope.map { [("scope", context.provider.settings.spelling(ofScope: $0))] } ?? [])
         + context.provider.settings.fields(forAudiences: [audience].compactMap(\.self))
+    case .clientCredentials(let scope, let audience, let provider):
+      (metadata, endpoint) = (provider, try provider.tokenEndpoint.orMissing("token"))
+      let settings = context.provider.settings
+      fields =
+        [("grant_type", "client_credentials")]
+        + (scope.isEmpty ? [] : [("scope", settings.spelling(ofScope: scope))])
+        + settings.fields(forAudiences: [audience].compactMap(\.self))
     case .devicePoll(let code, let provider):
       (metadata, endpoint) = (provider, try provider.tokenEndpoint.orMissing("token"))
       fields = [

@@ -35,13 +35,14 @@ extension OIDCSettings {
 
 /// Checks the parameters of a sign-in that the caller provides.
 enum OIDCRequest {
-  /// Returns the audiences to name: the caller's, or the configured ones if the caller names none.
+  /// Returns the audiences to name: the caller's, or the configured ones if the caller names none;
+  /// nil if there are none.
   ///
   /// - Throws: `invalidParams` if the provider knows no audiences, or one is malformed.
   static func audiences(
     _ requested: [String]?, _ settings: OIDCSettings
-  ) throws(UsherError) -> [String] {
-    guard let requested else { return settings.audiences }
+  ) throws(UsherError) -> [String]? {
+    guard let requested else { return settings.audiences.isEmpty ? nil : settings.audiences }
     guard let parameter = settings.audienceParameter else {
       throw ParamsValidation.wrong(
         "audiences", "cannot be chosen at this provider: it has no audience_parameter")
@@ -52,7 +53,7 @@ enum OIDCRequest {
     if let violation = requested.lazy.compactMap(parameter.violation).first {
       throw ParamsValidation.wrong("audiences", "each \(violation)")
     }
-    return requested
+    return requested.isEmpty ? nil : requested
   }
 
   /// Returns the scope to request: the caller's, or the configured one if the caller names none.
@@ -61,12 +62,20 @@ enum OIDCRequest {
   /// - Throws: `invalidParams` if the text is not a valid scope (RFC 6749 §3.3).
   static func scope(_ requested: String?, _ settings: OIDCSettings) throws(UsherError) -> String {
     guard let requested else { return settings.scopes.joined(separator: " ") }
+    let scope = try words(of: requested)
+    return !settings.hasIDTokens || scope.split(separator: " ").contains("openid")
+      ? scope : "openid " + scope
+  }
+
+  /// Returns a caller's scope with single spaces between its words.
+  ///
+  /// - Throws: `invalidParams` if the text is not a valid scope (RFC 6749 §3.3).
+  static func words(of requested: String) throws(UsherError) -> String {
     let isToken: (UInt8) -> Bool = { (0x21...0x7E).contains($0) && $0 != 0x22 && $0 != 0x5C }
     let tokens = requested.split(separator: " ")
     guard !tokens.isEmpty, requested.utf8.count <= 2048,
       tokens.allSatisfy({ $0.utf8.allSatisfy(isToken) })
     else { throw ParamsValidation.wrong("scope", "must be scopes separated by spaces") }
-    let scope = tokens.joined(separator: " ")
-    return !settings.hasIDTokens || tokens.contains("openid") ? scope : "openid " + scope
+    return tokens.joined(separator: " ")
   }
 }

@@ -24,6 +24,11 @@ struct OIDCTokens: TokenDialect {
     return OIDCCall.refresh(refreshToken, scope: scope, audience: audience, metadata)
   }
 
+  func clientToken(scope: String, audience: String?) -> (any ProviderCall)? {
+    guard provider.settings.clientCredentialsGrant else { return nil }
+    return OIDCCall.clientCredentials(scope: scope, audience: audience, metadata)
+  }
+
   /// Returns why the ID token of a refresh is not acceptable (OIDC Core §12.2), as a sentence; nil
   /// if it is, or if the refresh returned none.
   func flaw(in tokens: TokenSet, of subject: String, signIn: SignInClaims?) -> String? {

@@ -110,6 +110,20 @@ package struct TokenLedger: Sendable {
     return (grant, tokens)
   }
 
+  /// Issues an access token for a client itself (RFC 6749 §4.4), without a refresh token.
+  mutating func openForClient(
+    _ client: Client, scope: [String], audience: String?, now: Date
+  ) -> IssuedTokens {
+    let user = User(username: client.id, password: "", sub: client.id, name: client.name)
+    let authorization = TokenAuthorization(
+      clientID: client.id, user: user, scope: scope, authTime: now)
+    let grant = tokenGenerator.token("gr")
+    grants.insert(
+      Grant(authorization: authorization), for: grant,
+      until: now.addingTimeInterval(Self.grantSeconds), now: now)
+    return accessTokens(for: grant, authorization, scope: scope, audience: audience, now: now)
+  }
+
   private func includesRefreshToken(_ authorization: TokenAuthorization) -> Bool {
     switch terms.refreshTokens {
     case .never: false

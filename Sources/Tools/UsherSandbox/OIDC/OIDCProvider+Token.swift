@@ -17,6 +17,14 @@ extension OIDCBackend {
           now: context.clock.now())
         return try await reply(
           tokens, call, answersRequest: false, withIDToken: settings.idTokenOnRefresh)
+      case "client_credentials":
+        guard client.secret != nil else {
+          throw OAuthError("unauthorized_client", "a public client cannot act for itself")
+        }
+        let tokens = ledger.tokens.openForClient(
+          client, scope: try Scope.parse(form["scope"]), audience: try form.oneAudience(),
+          now: context.clock.now())
+        return try await reply(tokens, call, answersRequest: false, withIDToken: false)
       case "urn:ietf:params:oauth:grant-type:device_code":
         let tokens = try ledger.pollDevice(
           try form.required("device_code"), client: client, now: context.clock.now())
