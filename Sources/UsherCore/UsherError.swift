@@ -86,6 +86,7 @@ public struct UsherError: Error, Sendable {
     public enum Argument: Sendable, Equatable {
       case text(String)
       case flag(Bool)
+      case number(Int)
       case texts([String])
     }
 

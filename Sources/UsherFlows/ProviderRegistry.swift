@@ -47,11 +47,22 @@ package enum ProviderRegistry {
       .map { ($0.kind, namesAccount($0)) }
   }
 
-  private static func namesAccount<Machine: FlowMachine>(_ type: Machine.Type) -> Bool {
+  /// Returns the names of the parameters of a flow; empty if the variety has no such flow.
+  package static func parameterNames(
+    of kind: String, at variety: ProviderVariety
+  ) -> Set<String> {
+    flow(kind, of: variety).map { parameterNames($0) } ?? []
+  }
+
+  private static func namesAccount(_ type: any FlowMachine.Type) -> Bool {
+    parameterNames(type).contains("account")
+  }
+
+  private static func parameterNames<Machine: FlowMachine>(_ type: Machine.Type) -> Set<String> {
     guard case .object(let members) = StrictDecoding.schema(of: Machine.Params.self) else {
-      return false
+      return []
     }
-    return members.contains { $0.name == "account" }
+    return Set(members.map(\.name))
   }
 }
 

@@ -51,6 +51,12 @@ public struct TokenGet: Method, Equatable {
   /// Whether to refresh the token even if it is valid; at most once in
   /// `limits.force_refresh_seconds` for each account.
   public var forceRefresh: Bool?
+  /// The value of the header `WWW-Authenticate` with which a service has refused the token (RFC
+  /// 6750 §3, RFC 9470 §3). The call returns a token that may help, or fails with the flow in
+  /// `next` that does: for `invalid_token` the token is refreshed; for `insufficient_scope` and
+  /// `insufficient_user_authentication` the user must sign in for what the service demands, unless
+  /// the account has it by now. Not with ``field``, ``scope`` or ``forceRefresh``.
+  public var challenge: String?
 
   /// The token that a call returns.
   public enum Field: String, Codable, Sendable, Equatable, CaseIterable {
@@ -63,7 +69,7 @@ public struct TokenGet: Method, Equatable {
   public init(
     account: AccountID? = nil, provider: ProviderName? = nil, field: Field? = nil,
     scope: String? = nil, audience: String? = nil, minValidSeconds: Int? = nil,
-    forceRefresh: Bool? = nil
+    forceRefresh: Bool? = nil, challenge: String? = nil
   ) {
     self.account = account
     self.provider = provider
@@ -72,6 +78,7 @@ public struct TokenGet: Method, Equatable {
     self.audience = audience
     self.minValidSeconds = minValidSeconds
     self.forceRefresh = forceRefresh
+    self.challenge = challenge
   }
 
   public struct Reply: Codable, Sendable, Equatable, SchemaDocumented {

@@ -65,6 +65,7 @@ extension UsherError.NextFlow.Argument {
     switch self {
     case .text(let text): .string(text)
     case .flag(let flag): .bool(flag)
+    case .number(let number): .integer(Int64(number))
     case .texts(let texts): .array(texts.map { .string($0) })
     }
   }
@@ -86,6 +87,7 @@ extension FlowStart {
       grants: params["grants"]?.arrayValue?.compactMap(\.stringValue) ?? [],
       arguments: others.compactMapValues { value in
         value.stringValue.map { .text($0) } ?? value.boolValue.map { .flag($0) }
+          ?? value.integerValue.map { .number(Int($0)) }
           ?? value.arrayValue.map { .texts($0.compactMap(\.stringValue)) }
       })
   }

@@ -34,11 +34,17 @@ struct TokenGetVerb: Verb {
   @Flag(help: "Refresh the token even if it is valid.")
   var forceRefresh = false
 
+  @Option(
+    help: ArgumentHelp(
+      "The header WWW-Authenticate with which a service has refused the token.",
+      valueName: "header"))
+  var challenge: String?
+
   func run(at context: CommandContext) async throws {
     let method = TokenGet(
       account: which.account, provider: which.provider, field: idToken ? .idToken : nil,
-      scope: scope, audience: audience,
-      minValidSeconds: minValid, forceRefresh: forceRefresh ? true : nil)
+      scope: scope, audience: audience, minValidSeconds: minValid,
+      forceRefresh: forceRefresh ? true : nil, challenge: challenge)
     try await context.show(method) { reply in
       guard let token = (idToken ? reply.idToken : reply.accessToken)?.secret else {
         throw CommandFailure("usherd's answer has no token; is it of another version?")

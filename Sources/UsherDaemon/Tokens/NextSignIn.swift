@@ -37,10 +37,12 @@ extension AccountRecord {
   /// - Parameters:
   ///   - scope: The scope that the failed call needs. The flow requests it together with the scope
   ///     of the grant.
+  ///   - challenge: The authentication that a service demands; nil if none does.
   ///   - audience: The audience that the failed call needs, in addition to those of the last
   ///     sign-in; nil if it needs none.
   func signInAgain(
-    for scope: String, audience: String? = nil, _ dependencies: Dependencies
+    for scope: String, _ challenge: BearerChallenge? = nil, audience: String? = nil,
+    _ dependencies: Dependencies
   ) -> UsherError.NextFlow? {
     guard let settings = dependencies.configStore.current.provider(provider)?.settings,
       let usual = ProviderRegistry.signIn(of: settings.variety, isKnown: true)
@@ -51,7 +53,11 @@ extension AccountRecord {
       grants: definition.grants(in: scope))
     guard definition.hasScopes else { return next }
     // The same name can stand for a provider of another type by now, which lacks the kind.
-    if let request = details.signInOptions,
+    if let challenge {
+      // A device code carries no demands on the authentication.
+      next.arguments["acrValues"] = challenge.acrValues.map { .text($0) }
+      next.arguments["maxAgeSeconds"] = challenge.maxAge.map { .number(min($0, 31_536_000)) }
+    } else if let request = details.signInOptions,
       ProviderRegistry.flow(request.kind, of: settings.variety) != nil
     {
       next.kind = request.kind
@@ -60,6 +66,10 @@ extension AccountRecord {
     next.arguments["scope"] = scopeToRequest(scope, settings).map { .text($0) }
     next.arguments["audiences"] = audiencesToRequest(audience, settings).map { .texts($0) }
     if details.keepAlive { next.arguments["keepAlive"] = .flag(true) }
+    // Not every kind of flow has all parameters.
+    let names = ProviderRegistry.parameterNames(of: next.kind, at: settings.variety)
+    next.arguments = next.arguments.filter { names.contains($0.key) }
+    if !names.contains("account") { next.account = nil }
     return next
   }
 
@@ -85,7 +95,8 @@ extension AccountRecord {
   private func scopeToRequest(
     _ scope: String, _ settings: any ProviderTypeSettings
   ) -> String? {
-    let configured = settings.view(as: OIDCSettings.self)?.scopes ?? []
+    let isOfClient = details.grant.isOfClient == true
+    let configured = isOfClient ? [] : settings.view(as: OIDCSettings.self)?.scopes ?? []
     var words: [String] = []
     let offline = configured.filter { $0 == "offline_access" }
     for word in (details.grant.scope + " " + scope).split(separator: " ").map(String.init) + offline

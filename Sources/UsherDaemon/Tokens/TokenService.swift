@@ -35,6 +35,9 @@ struct TokenService: Sendable {
     guard record.isFrom(try dependencies.configStore.tokenPlace(of: record.provider)) else {
       throw dependencies.elsewhere(record)
     }
+    let isAnswer = call.challenge != nil
+    var call = call
+    if let text = call.challenge { call = try self.call(answering: call, text, of: record) }
     let key = try key(for: call, record)
     // If not every client may have these tokens, the permission is checked before the provider is
     // asked, and again when the token has arrived.
@@ -45,8 +48,9 @@ struct TokenService: Sendable {
     if !isForced, let token = record.usableToken(key), !token.isUnverified,
       let end = token.validUntil(for: seconds, at: now, dependencies.clock.bootTime())
     {
-      // A reply that depends on a consent is not cached, because consents expire.
-      if record.isGuarded { return .now(token.reply) }
+      // A reply that depends on a consent is not cached, because consents expire, nor is one that
+      // depends on the user's authentication.
+      if record.isGuarded || isAnswer { return .now(token.reply) }
       return .cacheable(
         CachedReply(reply: token.reply, validity: now...end, repository: repository))
     }
@@ -135,11 +139,7 @@ struct TokenService: Sendable {
     let granted = record.details.grant.scope.scopeWords
     guard !requested.isEmpty else { throw .wrongType("scope", "one or more scopes") }
     guard requested.isSubset(of: granted) else {
-      throw UsherError(
-        .consentRequired, "the scope goes beyond what was granted: sign in to request the rest",
-        detail: .init(
-          field: "scope",
-          next: record.signInAgain(for: scope, dependencies)))
+      throw beyondGrant(scope, record, field: "scope")
     }
     guard requested != granted else { return full }
     return TokenKey(partOfScope: scope, audience: full.audience)
@@ -147,6 +147,13 @@ struct TokenService: Sendable {
 }
 
 extension TokenService {
+  /// Returns the error for a scope that the account's grant does not include.
+  func beyondGrant(_ scope: String, _ record: AccountRecord, field: String) -> UsherError {
+    UsherError(
+      .consentRequired, "the scope goes beyond what was granted: sign in to request the rest",
+      detail: .init(field: field, next: record.signInAgain(for: scope, dependencies)))
+  }
+
   /// Returns the audience if the account's provider can be asked for a token for it.
   private func checked(
     _ audience: String, _ record: AccountRecord
