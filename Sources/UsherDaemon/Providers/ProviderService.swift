@@ -81,7 +81,7 @@ extension ProviderService {
   func check(_ name: ProviderName) async throws(UsherError) -> ProviderCheck.Reply {
     let provider = try configStore.provider(named: name)
     let findings =
-      if let provider = Provider<OIDCSettings>(provider) {
+      if let provider = Provider<OIDCSettings>(provider), provider.settings.oauth2 == nil {
         await check(provider)
       } else {
         await probe(provider)

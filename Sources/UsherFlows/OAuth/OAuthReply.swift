@@ -93,7 +93,9 @@ extension OAuthReply {
     case "invalid_grant", "invalid_token", "invalid_code", "expired_token", "interaction_required",
       "login_required", "consent_required", "account_selection_required":
       self = .dead(errorCode)
-    case "invalid_client", "unauthorized_client": self = .misconfigured(errorCode)
+    case "invalid_client", "unauthorized_client", "incorrect_client_credentials",
+      "bad_client_secret", "invalid_client_id":
+      self = .misconfigured(errorCode)
     case "server_error", "temporarily_unavailable":
       self = .retry(message: "the provider answers \(errorCode.code)", after: reply.retryAfter)
     case nil where [408, 425, 429].contains(reply.status):

@@ -1,4 +1,5 @@
 import UsherConfig
+import UsherCore
 
 /// The definition of OAuth 2.0 servers that have neither discovery nor ID tokens (RFC 6749).
 ///
@@ -8,6 +9,24 @@ struct OAuth2Provider: ProviderDefinition {
   static let hasIDTokens = false
 
   let provider: Provider<OIDCSettings>
+
+  /// Asks for a refresh with a token that does not exist. The answer shows whether the client is
+  /// accepted, because a server authenticates the client first (RFC 6749 §3.2.1).
+  var probe: ProviderProbe? {
+    guard let metadata = OIDCMetadata(configured: settings) else { return nil }
+    let call = OIDCCall.refresh(Secret("check"), scope: nil, metadata)
+    return ProviderProbe(subject: "token endpoint", call: call) { [provider] outcome in
+      let request = TokenRequest(provider, scope: "")
+      let now = Timestamp(milliseconds: 0)
+      return switch TokenReply(outcome, read: { TokenReply($0, to: request, at: now) }) {
+      case .granted, .dead: (true, "it accepts the client")
+      case .misconfigured(let errorCode): (false, "it refuses the client: \(errorCode.code)")
+      case .rejected(let errorCode):
+        (true, "it does not refresh tokens, and answers \(errorCode.code)")
+      case .retry(let message, _), .unreadable(let message): (false, message)
+      }
+    }
+  }
 }
 
 extension OIDCSettings {

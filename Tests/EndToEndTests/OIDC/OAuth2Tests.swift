@@ -180,6 +180,18 @@ struct OAuth2Tests {
     }
   }
 
+  @Test("usherctl provider check tells whether the service accepts the client", arguments: services)
+  func checked(service: String) throws {
+    let good = try fixture.daemon.usherctl(["provider", "check", service])
+    #expect(good.0 == 0, "\(good)")
+    #expect(good.1.contains("it accepts the client") || good.1.contains("it does not refresh"))
+    guard service != "atlassian" else { return }
+    _ = try fixture.daemon.admin().call(
+      "credential.set", ["name": .string("\(service)-secret"), "value": "wrong"])
+    let bad = try fixture.daemon.usherctl(["provider", "check", service])
+    #expect(bad.0 != 0 && bad.1.contains("it refuses the client"), "\(bad)")
+  }
+
   @Test("usherctl signs in at GitHub with a device code, and prints the token")
   func command() throws {
     let place = try TemporaryDirectory()
