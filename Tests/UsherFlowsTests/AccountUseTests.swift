@@ -14,7 +14,12 @@ struct AccountUseTests {
   /// Returns a provider whose settings let the examples of its flows begin.
   private func sample(of variety: ProviderVariety) throws -> ProviderConfig {
     switch variety {
-    case .oidc, .freedomidOIDC: try provider()
+    case .oidc, .freedomidOIDC:
+      try provider {
+        $0.clientCredential = "secret"
+        $0.clientCredentialsGrant = true
+      }
+    case .oauth2: try oauth2Provider { $0.clientCredentialsGrant = true }
     case .paysafe:
       try DrivenPaysafeAuthorize.provider {
         $0.operations = [try OperationPattern(setting: "*:/*")]

@@ -40,6 +40,20 @@ func provider(
   ProviderConfig(name: name, settings: try settings(redirect: redirect, change))
 }
 
+func oauth2Provider(
+  _ change: (inout OAuth2Settings) throws -> Void = { _ in }
+) throws -> ProviderConfig {
+  let base = try ProviderURL(setting: "https://a.example")
+  var settings = OAuth2Settings(baseURL: base, clientID: "usher")
+  settings.clientCredential = "secret"
+  settings.userinfo.subject = "id"
+  settings.userinfo.preferredUsername = "data.login"
+  settings.paths.deviceAuthorization = try ProviderPath(setting: "/device")
+  settings.paths.revocation = try ProviderPath(setting: "/apps/{client_id}/token")
+  try change(&settings)
+  return ProviderConfig(name: name, settings: settings)
+}
+
 func metadata(_ change: (inout OIDCMetadata) -> Void = { _ in }) -> OIDCMetadata {
   var metadata = OIDCMetadata(issuer: issuer)
   metadata.authorizationEndpoint = issuer + "/authorize"

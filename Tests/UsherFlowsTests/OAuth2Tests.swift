@@ -3,25 +3,12 @@ import Testing
 import UsherAPI
 import UsherConfig
 import UsherCore
+import UsherTestKit
 
 @testable import UsherFlows
 
 @Suite("OAuth 2.0 servers without discovery and ID tokens")
 struct OAuth2Tests {
-  private func provider(
-    _ change: (inout OAuth2Settings) throws -> Void = { _ in }
-  ) throws -> ProviderConfig {
-    let base = try ProviderURL(setting: "https://a.example")
-    var settings = OAuth2Settings(baseURL: base, clientID: "usher")
-    settings.clientCredential = "secret"
-    settings.userinfo.subject = "id"
-    settings.userinfo.preferredUsername = "data.login"
-    settings.paths.deviceAuthorization = try ProviderPath(setting: "/device")
-    settings.paths.revocation = try ProviderPath(setting: "/apps/{client_id}/token")
-    try change(&settings)
-    return ProviderConfig(name: name, settings: settings)
-  }
-
   private func oidc(_ provider: ProviderConfig) throws -> OIDCSettings {
     try #require(Provider<OIDCSettings>(provider)).settings
   }
@@ -53,7 +40,7 @@ struct OAuth2Tests {
       (.comma, "repo gist", "repo,gist"), (.space, nil, "user"),
     ])
   func authorize(separator: OAuth2ScopeSeparator, scope: String?, sent: String) throws {
-    let provider = try provider {
+    let provider = try oauth2Provider {
       $0.scopes = ["user"]
       $0.scopeSeparator = separator
     }
@@ -67,7 +54,7 @@ struct OAuth2Tests {
 
   @Test("without a scope the authorization request has no parameter scope")
   func noScope() throws {
-    let provider = try provider()
+    let provider = try oauth2Provider()
     var driven = try DrivenAuthorize(provider: provider)
     driven.toBrowser(try metadata(provider))
     #expect(driven.query["scope"] == nil)
@@ -75,7 +62,7 @@ struct OAuth2Tests {
 
   @Test("a sign-in without an ID token ends with the user whom the userinfo endpoint names")
   func signIn() throws {
-    let provider = try provider()
+    let provider = try oauth2Provider()
     var driven = try DrivenAuthorize(provider: provider)
     driven.toExchange(try metadata(provider))
     let exchange = try #require(driven.calls.first)
@@ -102,7 +89,7 @@ struct OAuth2Tests {
     let members: JSONValue = [
       "access_token": "t", "token_type": "bearer", "id_token": .string(idToken.revealed()),
     ]
-    guard case .granted(let tokens) = try tokens(members, from: provider()) else {
+    guard case .granted(let tokens) = try tokens(members, from: oauth2Provider()) else {
       Issue.record("the tokens were refused")
       return
     }
@@ -117,7 +104,7 @@ struct OAuth2Tests {
       ("https://a.example/id", "https://a.example", false),
     ] as [(String?, String, Bool)])
   func issuer(configured: String?, sent: String, isAccepted: Bool) throws {
-    let provider = try provider { settings in
+    let provider = try oauth2Provider { settings in
       settings.issuer = try configured.map { try ProviderURL(setting: $0) }
     }
     var driven = try DrivenAuthorize(provider: provider)
@@ -129,7 +116,7 @@ struct OAuth2Tests {
 
   @Test("the redirect URI with the host localhost is expected at the loopback address")
   func localhost() throws {
-    let provider = try provider { $0.redirect = .localhost }
+    let provider = try oauth2Provider { $0.redirect = .localhost }
     var driven = try DrivenAuthorize(provider: provider)
     driven.receive(.discovered(.found(try metadata(provider))))
     #expect(driven.expectation?.host == "127.0.0.1")
@@ -149,7 +136,7 @@ struct OAuth2Tests {
   func tokenType(sent: String, configured: [String], kept: String?) throws {
     let answer = try tokens(
       ["access_token": "t", "token_type": .string(sent)],
-      from: provider { $0.tokenTypes = configured })
+      from: oauth2Provider { $0.tokenTypes = configured })
     if case .granted(let tokens) = answer {
       #expect(tokens.tokenType == kept)
     } else {
@@ -159,12 +146,12 @@ struct OAuth2Tests {
 
   @Test("a configured error of the token endpoint ends the grant, also with status 200 or 403")
   func endedGrant() throws {
-    let provider = try provider { $0.grantEndedErrors = ["bad_refresh_token"] }
+    let provider = try oauth2Provider { $0.grantEndedErrors = ["bad_refresh_token"] }
     for status in [200, 403] {
       let answer = try tokens(["error": "bad_refresh_token"], from: provider, status: status)
       #expect(answer == .dead(word("bad_refresh_token")))
     }
-    let other = try tokens(["error": "bad_refresh_token"], from: self.provider())
+    let other = try tokens(["error": "bad_refresh_token"], from: oauth2Provider())
     #expect(other == .rejected(word("bad_refresh_token")))
   }
 
@@ -174,7 +161,7 @@ struct OAuth2Tests {
       [
         "access_token": "t", "token_type": "bearer", "refresh_token": "r",
         "refresh_token_expires_in": 600,
-      ], from: provider())
+      ], from: oauth2Provider())
     guard case .granted(let tokens) = answer else {
       Issue.record("the tokens were refused: \(answer)")
       return
@@ -190,7 +177,7 @@ struct OAuth2Tests {
       ("access_token=%ZZ&token_type=bearer", nil), ("", nil),
     ] as [(String, String?)])
   func form(body: String, token: String?) throws {
-    let request = TokenRequest(try #require(Provider<OIDCSettings>(provider())), scope: "")
+    let request = TokenRequest(try #require(Provider<OIDCSettings>(oauth2Provider())), scope: "")
     let answer = TokenReply(
       reply(
         text: body, headers: ["content-type": "application/x-www-form-urlencoded; charset=utf-8"]),
@@ -205,7 +192,7 @@ struct OAuth2Tests {
 
   @Test("an error in the form of a form with status 200 is an error")
   func formError() throws {
-    let request = TokenRequest(try #require(Provider<OIDCSettings>(provider())), scope: "")
+    let request = TokenRequest(try #require(Provider<OIDCSettings>(oauth2Provider())), scope: "")
     let answer = TokenReply(
       reply(
         text: "error=redirect_uri_mismatch&error_description=No+match",
@@ -227,7 +214,7 @@ struct OAuth2Tests {
       ),
     ] as [(JSONValue, String)])
   func noSubject(body: JSONValue, message: String) throws {
-    let members = try oidc(provider()).oauth2?.userinfo
+    let members = try oidc(oauth2Provider()).oauth2?.userinfo
     #expect(
       UserinfoReply(reply(body), subject: nil, members: members) == .unusable(message: message))
   }
@@ -236,7 +223,7 @@ struct OAuth2Tests {
 
   @Test("a token is revoked at GitHub by DELETE with the client's secret, and nothing shows it")
   func github() throws {
-    let provider = try provider { $0.revocationRequest = .github }
+    let provider = try oauth2Provider { $0.revocationRequest = .github }
     let dialect = try dialect(provider)
     #expect(dialect.revocation(Secret("r"), .refreshToken, bearer: nil) == nil)
     let call = try #require(dialect.revocation(Secret("gho_1"), .accessToken, bearer: nil))
@@ -256,7 +243,7 @@ struct OAuth2Tests {
 
   @Test("a public client cannot revoke a token at GitHub")
   func githubPublic() throws {
-    let provider = try provider {
+    let provider = try oauth2Provider {
       $0.revocationRequest = .github
       $0.clientCredential = nil
     }
@@ -270,7 +257,7 @@ struct OAuth2Tests {
       (["ok": false, "error": "ratelimited"], false), ([:], false),
     ] as [(JSONValue, Bool)])
   func slack(body: JSONValue, isRevoked: Bool) throws {
-    let provider = try provider { $0.revocationRequest = .slack }
+    let provider = try oauth2Provider { $0.revocationRequest = .slack }
     let dialect = try dialect(provider)
     #expect(dialect.revocation(Secret("r"), .refreshToken, bearer: nil) == nil)
     let call = try #require(dialect.revocation(Secret("xoxp-1"), .accessToken, bearer: nil))
@@ -286,7 +273,7 @@ struct OAuth2Tests {
 
   @Test("the client secret is sent in the form, and by Basic only after a refusal")
   func clientSecret() throws {
-    let provider = try provider()
+    let provider = try oauth2Provider()
     let call = OIDCCall.refresh(Secret("r"), scope: nil, try metadata(provider))
     let request = try call.rendered(at: provider, credential: Secret("s3cret"))
     #expect(
@@ -296,7 +283,7 @@ struct OAuth2Tests {
 
   @Test("token requests are JSON if the settings say so, with every member a text")
   func json() throws {
-    let provider = try provider { $0.tokenRequest = .json }
+    let provider = try oauth2Provider { $0.tokenRequest = .json }
     let call = OIDCCall.refresh(Secret("r"), scope: nil, try metadata(provider))
     let request = try call.rendered(at: provider, credential: Secret("s3cret"))
     let body = try JSONValue(parsing: try #require(request.body).revealed())
@@ -309,11 +296,37 @@ struct OAuth2Tests {
 
   @Test("a device code is requested with the scope in the server's spelling, or without one")
   func device() throws {
-    let provider = try provider { $0.scopeSeparator = .comma }
+    let provider = try oauth2Provider { $0.scopeSeparator = .comma }
     for (scope, sent) in [("a b", "scope=a%2Cb&client_id=usher"), ("", "client_id=usher")] {
       let call = OIDCCall.deviceAuthorization(scope: scope, try metadata(provider))
       let request = try call.rendered(at: provider, credential: Secret("s3cret"))
       #expect(request.body?.revealed() == sent + "&client_secret=s3cret")
     }
+  }
+
+  // MARK: The contract of the flows
+
+  @Test("every state of the flows at a server of type oauth2 fulfils the flow contract")
+  func contract() throws {
+    let provider = try oauth2Provider()
+    let metadata = try metadata(provider)
+    var flows: [DrivenFlow<OIDCAuthorize>] = []
+    var driven = try DrivenAuthorize(provider: provider)
+    let foreign: [FlowEvent<OIDCCall>] = [
+      .input(.denied), .idTokenVerified(.refused(message: "bad")),
+      .called(.jwks(url: issuer), .reply(reply([:]))),
+    ]
+    flows.append(.init("discovering", driven.flow, unrelatedEvents: foreign + [.woken]))
+    driven.toBrowser(metadata)
+    flows.append(.init("authorizing", driven.flow, unrelatedEvents: foreign + [.woken]))
+    driven.receive(.redirected(AuthorizationResponse(code: Secret("code-secret"))))
+    flows.append(.init("exchanging", driven.flow, unrelatedEvents: foreign + [.woken]))
+    let exchange = try #require(driven.calls.first)
+    driven.receive(.called(exchange, .reply(tokenReply())))
+    #expect(driven.state == "userinfo")
+    flows.append(.init("userinfo", driven.flow, unrelatedEvents: foreign + [.woken]))
+    let secrets = ["access-secret", "refresh-secret", "code-secret"]
+    #expect(checkProviderContract(flows, secrets: secrets, at: moment()) == [])
+    try checkStoredForms(flows, variant: "-oauth2")
   }
 }

@@ -29,7 +29,7 @@ package struct FuzzTarget: Sendable {
   /// All targets. A new target needs a line here and a folder in `Tests/Fuzz/Corpora`.
   package static let all: [FuzzTarget] =
     [
-      .lineSplitter, .json, .jsonTime, .replyCache, .toml, .config, .redirect, .idToken,
+      .lineSplitter, .json, .jsonTime, .replyCache, .toml, .config, .redirect, .challenge, .idToken,
       .tokenReply, .secretMask, .storedFlow, .sealedRow, .auditRows, .backup, .bus,
     ] + ProviderType.configurable.map { .providerAnswers($0) }
 }
