@@ -41,15 +41,20 @@ package struct ProviderConfig: SettingsSection {
       }
       return name.rawValue.configNameViolation
     }
-    table.setting(&preset, "preset")
-    if let preset { table.read(defaults: preset.settings) }
+    // Stored settings contain those of the preset, which may no longer exist.
+    if !table.isStored {
+      table.setting(&preset, "preset")
+      if let preset { table.read(defaults: preset.settings) }
+      let isUnknown = preset == nil && table.position(of: "preset") != nil
+      if isUnknown { return table.ignoreOtherKeys() }
+    }
     var type: ProviderType? = settings.type
     table.required(&type, "type")
     if type == .local && !table.isStored {
       table.reportProblem("type", "is reserved for the daemon")
     }
     http.bind(table)
-    if let preset, let type, preset.type != type, !table.isStored {
+    if let preset, let type, preset.type != type {
       table.reportProblem("type", "must be \"\(preset.type.rawValue)\" with this preset, or absent")
       return table.ignoreOtherKeys()
     }

@@ -161,7 +161,8 @@ struct PaysafeTests {
 
   private enum URLProblem {
     static let characters = "is not a URL: empty, too long or with characters a URL cannot have"
-    static let redirect = "must be \"loopback\" or \"http://127.0.0.1:PORT/PATH\""
+    static let redirect =
+      "must be \"loopback\", \"localhost\" or \"http://127.0.0.1:PORT/PATH\""
   }
 
   @Test(

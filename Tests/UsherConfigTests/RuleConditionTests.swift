@@ -94,7 +94,7 @@ struct RuleConditionTests {
     ] as [(String?, Bool)])
   func audiences(asked: String?, isAllowed: Bool) throws {
     let rule = Self.rule("till", "audiences = [\"\", \"https://a.example\"]")
-    var request = Self.request("token.get")
+    var request = try Self.request("token.get")
     request.audience = asked
     #expect(
       try Self.decide(rule, request)

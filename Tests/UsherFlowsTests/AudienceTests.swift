@@ -27,15 +27,15 @@ struct AudienceTests {
     var driven = try DrivenAuthorize(
       .init(audiences: [Self.mail, Self.files]), settings: resources)
     driven.toBrowser()
-    #expect(values("resource", in: driven.page?.url) == [Self.mail, Self.files])
-    #expect(values("audience", in: driven.page?.url) == [])
+    #expect(values("resource", in: driven.step?.url) == [Self.mail, Self.files])
+    #expect(values("audience", in: driven.step?.url) == [])
   }
 
   @Test("without audiences of the caller the authorization request names the configured ones")
   func configured() throws {
     var driven = try DrivenAuthorize(settings: resources)
     driven.toBrowser()
-    #expect(values("resource", in: driven.page?.url) == [Self.mail])
+    #expect(values("resource", in: driven.step?.url) == [Self.mail])
   }
 
   @Test("the configured audience and those of the caller are one parameter if it has that name")
@@ -45,7 +45,7 @@ struct AudienceTests {
       $0.audience = "mail"
     }
     driven.toBrowser()
-    #expect(values("audience", in: driven.page?.url) == ["mail files"])
+    #expect(values("audience", in: driven.step?.url) == ["mail files"])
   }
 
   @Test(

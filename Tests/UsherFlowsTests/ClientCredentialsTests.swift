@@ -41,7 +41,7 @@ struct ClientCredentialsTests {
     }
   }
 
-  private func grant(_ answer: Answer<OIDCCall>) -> AccountGrant? {
+  private func accountGrant(_ answer: Answer<OIDCCall>) -> AccountGrant? {
     OIDCClientCredentials.completion(in: answer)?.grant
   }
 
@@ -51,7 +51,7 @@ struct ClientCredentialsTests {
     driven.toRequest()
     #expect(driven.calls == [.clientCredentials(scope: "reports.read x", metadata())])
     driven.answer(.reply(tokenReply(["refresh_expires_in": 60])))
-    let grant = try #require(grant(driven.last))
+    let grant = try #require(accountGrant(driven.last))
     #expect(grant.subject == "usher")
     #expect(grant.attributes == ["grant": "client_credentials"])
     #expect(grant.isOfClient)

@@ -41,7 +41,7 @@ extension AccountRecord {
   ///   - audience: The audience that the failed call needs, in addition to those of the last
   ///     sign-in; nil if it needs none.
   func signInAgain(
-    for scope: String, _ challenge: BearerChallenge? = nil, audience: String? = nil,
+    for scope: String, answering challenge: BearerChallenge? = nil, audience: String? = nil,
     _ dependencies: Dependencies
   ) -> UsherError.NextFlow? {
     guard let settings = dependencies.configStore.current.provider(provider)?.settings,

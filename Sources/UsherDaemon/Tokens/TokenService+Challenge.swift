@@ -48,11 +48,12 @@ extension TokenService {
     guard record.issuer != nil else {
       throw Self.wrong("demands what a provider without ID tokens cannot confirm")
     }
+    let scope = record.details.grant.scope
     return UsherError(
       .reauthenticationRequired, "the service demands another authentication of the user: sign in",
       detail: .init(
         field: "challenge",
-        next: record.signInAgain(for: record.details.grant.scope, challenge, dependencies)))
+        next: record.signInAgain(for: scope, answering: challenge, dependencies)))
   }
 
   private static func wrong(_ message: String) -> UsherError {

@@ -74,12 +74,19 @@ struct ClientCredentialsTests {
     #expect(try requests == 2)
   }
 
-  @Test("the account works after a restart, and in the background with keepAlive")
+  @Test("the account has the same token after a restart, and can renew it then")
   func restarted() throws {
-    _ = try begin(["keepAlive": true])
+    _ = try begin()
     let before = try token()
     let fixture = try fixture.restarted()
     #expect(try fixture.token(["provider": "machine"]) == before)
+    let renewed = try fixture.token(["provider": "machine", "forceRefresh": true])
+    #expect(renewed["accessToken"] != before["accessToken"])
+  }
+
+  @Test("with keepAlive the daemon renews the token in the background")
+  func keepAlive() throws {
+    _ = try begin(["keepAlive": true])
     try eventually("the daemon renews the token", moving: clock) { try requests == 2 }
   }
 
