@@ -115,9 +115,9 @@ package struct PolicyRequest: Sendable, Hashable {
   package var named: String?
   /// The OAuth scopes that the call requests for a token; nil if it names none.
   package var scopes: [String]?
-  /// The audience that the call requests for an access token, empty if it names none; nil for other
-  /// calls.
-  package var audience: String?
+  /// The audiences that the call names: that of an access token, empty if there is none, or those
+  /// of a sign-in. Nil for other calls.
+  package var audiences: [String]?
   /// The time of the call; nil if no rule is limited to certain hours.
   package var weekMinute: WeekMinute?
 

@@ -165,9 +165,9 @@ package struct OAuth2Paths: SettingsSection {
 /// The members of the userinfo endpoint's reply that identify and describe the user. A name with
 /// dots leads through nested objects, as `data.user.id`.
 package struct OAuth2Userinfo: SettingsSection {
-  /// The member that identifies the user: a text or an integer that never changes and is never
+  /// The members that together identify the user: texts or integers that never change and are never
   /// given to another user.
-  package var subject = "sub"
+  package var subject = ["sub"]
   package var name = "name"
   package var preferredUsername = "preferred_username"
   package var email = "email"
@@ -176,17 +176,21 @@ package struct OAuth2Userinfo: SettingsSection {
   package static var blank: OAuth2Userinfo { OAuth2Userinfo() }
 
   package mutating func bind(_ table: SettingsTable) {
-    table.setting(&subject, "subject") { $0.visibleViolation(upTo: 256) }
+    table.setting(&subject, "subject") { members in
+      members.isEmpty
+        ? "must have at least one member"
+        : members.lazy.compactMap { $0.visibleViolation(upTo: 256) }.first
+    }
     table.setting(&name, "name") { $0.visibleViolation(upTo: 256) }
     table.setting(&preferredUsername, "preferred_username") { $0.visibleViolation(upTo: 256) }
     table.setting(&email, "email") { $0.visibleViolation(upTo: 256) }
     table.setting(&picture, "picture") { $0.visibleViolation(upTo: 256) }
   }
 
-  /// The members by the standard claims that they stand for (OIDC Core §5.1).
+  /// The other members by the standard claims that they stand for (OIDC Core §5.1).
   package var members: [(claim: String, member: String)] {
     [
-      ("sub", subject), ("name", name), ("preferred_username", preferredUsername),
+      ("name", name), ("preferred_username", preferredUsername),
       ("email", email), ("picture", picture),
     ]
   }

@@ -49,6 +49,9 @@ package struct OIDCSettings: SettingsSection {
   /// It is not a setting: only providers of type `oauth2` have it.
   package var oauth2: OAuth2Rules?
 
+  /// The maximum number of audiences that a sign-in names.
+  package static let maxAudiences = 16
+
   package init(issuer: ProviderURL, clientID: String) {
     self.issuer = issuer
     self.clientID = clientID
@@ -71,6 +74,9 @@ package struct OIDCSettings: SettingsSection {
     table.setting(&audiences, "audiences") { [audienceParameter] audiences in
       guard !audiences.isEmpty else { return nil }
       guard let audienceParameter else { return "needs audience_parameter" }
+      guard audiences.count <= Self.maxAudiences else {
+        return "must be at most \(Self.maxAudiences)"
+      }
       return audiences.lazy.compactMap(audienceParameter.violation).first
     }
     table.setting(&audience, "audience") { $0.visibleViolation(upTo: 1024) }
@@ -81,6 +87,9 @@ package struct OIDCSettings: SettingsSection {
     table.setting(&extraAuthorize, "extra_authorize", violation: Self.violation(extra:))
     if let message = clientAuth.violation(hasCredential: clientCredential != nil) {
       table.reportProblem("client_auth", message)
+    }
+    if audienceParameter == .resource, extraAuthorize["resource"] != nil {
+      table.reportProblem("extra_authorize", "resource is set by audience_parameter")
     }
     if clientCredentialsGrant, clientCredential == nil {
       table.reportProblem("client_credentials_grant", "needs client_credential")
@@ -128,7 +137,7 @@ package struct OIDCSettings: SettingsSection {
   private static let reserved: Set = [
     "audience", "client_assertion", "client_assertion_type", "client_id", "client_secret", "code",
     "code_challenge", "code_challenge_method", "code_verifier", "grant_type", "nonce",
-    "redirect_uri", "request", "request_uri", "resource", "response_mode", "response_type",
+    "redirect_uri", "request", "request_uri", "response_mode", "response_type",
     "scope", "state",
   ]
 

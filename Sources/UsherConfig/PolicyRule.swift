@@ -105,8 +105,8 @@ final class PolicyRule: Sendable {
     {
       return .scope(scopes)
     }
-    if let audiences = setting.audiences, let requested = request.audience,
-      !audiences.contains(where: { $0.hasSameBytes(as: requested) })
+    if let audiences = setting.audiences, let requested = request.audiences,
+      !requested.allSatisfy({ one in audiences.contains { $0.hasSameBytes(as: one) } })
     {
       return .audience(audiences)
     }

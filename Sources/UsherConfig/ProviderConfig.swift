@@ -44,7 +44,7 @@ package struct ProviderConfig: SettingsSection {
     // Stored settings contain those of the preset, which may no longer exist.
     if !table.isStored {
       table.setting(&preset, "preset")
-      if let preset { table.read(defaults: preset.settings) }
+      if let preset { table.read(preset: preset) }
       let isUnknown = preset == nil && table.position(of: "preset") != nil
       if isUnknown { return table.ignoreOtherKeys() }
     }

@@ -7,7 +7,7 @@ package struct ProviderPreset: TextSetting, Equatable, Sendable {
   /// The type of the provider.
   let type: ProviderType
   /// The settings of the preset. They have no positions, because no configuration file has them.
-  let settings: TomlTable
+  private let settings: TomlTable
 
   package init(setting text: String) throws(SettingError) {
     guard let settings = Self.tables[text],
@@ -23,6 +23,28 @@ package struct ProviderPreset: TextSetting, Equatable, Sendable {
   }
 
   package var settingText: String { name }
+
+  /// Returns the settings for an entry with the given settings of its own.
+  ///
+  /// If the entry has another `base_url`, the preset's absolute URLs are left out: they name
+  /// another company's host, to which the tokens of this server must not go.
+  func settings(for entry: TomlTable) -> TomlTable {
+    guard entry["base_url"] != nil else { return settings }
+    return TomlTable(
+      settings.entries.map { setting in
+        guard setting.key == "paths", case .table(let paths) = setting.node.value else {
+          return setting
+        }
+        var setting = setting
+        setting.node.value = .table(
+          TomlTable(
+            paths.entries.filter { entry in
+              guard case .string(let path) = entry.node.value else { return true }
+              return path.hasPrefix("/")
+            }))
+        return setting
+      })
+  }
 
   /// The names of all presets, in alphabetical order.
   package static let names = tables.keys.sorted()

@@ -147,12 +147,10 @@ package final class SettingsTable {
   /// ``reportProblem(_:_:)``.
   package func position(of key: String) -> SourcePosition? { reading?.positions[path(of: key)] }
 
-  /// Reads the given settings, too: those that the file does not contain itself.
-  ///
-  /// Settings that were stored contain such defaults already.
-  func read(defaults: TomlTable) {
-    guard case .reading(let table, let reading) = work, !isStored else { return }
-    work = .reading(table.over(defaults), reading)
+  /// Reads the settings of a preset, too: those that the file does not contain itself.
+  func read(preset: ProviderPreset) {
+    guard case .reading(let table, let reading) = work else { return }
+    work = .reading(table.over(preset.settings(for: table)), reading)
   }
 
   /// Whether every file could be parsed. If not, a setting that seems to be missing may be in the

@@ -48,7 +48,7 @@ struct EarlyDenialTests {
       request.account = .init(id: "acc_1", subject: "anna")
     }
     request.scopes = chance.pick([nil, ["openid"], ["email"]])
-    request.audience = chance.pick([nil, "", "a", "b"])
+    request.audiences = chance.pick([nil, [""], ["a"], ["a", "b"]])
     return request
   }
 

@@ -108,8 +108,16 @@ struct PresetTests {
     #expect(settings.scopes == [])
     #expect(settings.oidc.oauth2?.userinfoEndpoint == "https://ghe.example/api/v3/user")
     #expect(settings.oidc.oauth2?.tokenEndpoint == "https://ghe.example/login/oauth/access_token")
-    #expect(settings.userinfo.subject == "id")
+    #expect(settings.userinfo.subject == ["id"])
     #expect(settings.userinfo.email == "email")
+  }
+
+  @Test("with another base_url the preset's hosts of the original service are not used")
+  func otherServer() throws {
+    let own = "base_url = \"https://ghe.example\""
+    #expect(problems(entry("github", own)).hasSuffix("provider[0].paths.userinfo: is missing"))
+    let config = try load(entry("github", own) + "[provider.paths]\nuserinfo = \"/api/v3/user\"\n")
+    #expect(!config.show().contains("api.github.com"))
   }
 
   @Test("an unknown preset is refused with the known ones and the nearest of them")

@@ -95,7 +95,7 @@ struct RuleConditionTests {
   func audiences(asked: String?, isAllowed: Bool) throws {
     let rule = Self.rule("till", "audiences = [\"\", \"https://a.example\"]")
     var request = try Self.request("token.get")
-    request.audience = asked
+    request.audiences = asked.map { [$0] }
     #expect(
       try Self.decide(rule, request)
         == (isAllowed

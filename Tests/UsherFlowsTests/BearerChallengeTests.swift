@@ -13,7 +13,7 @@ struct BearerChallengeTests {
         + #"acr_values="gold silver", max_age="60""#,
       #"DPoP algs="ES256", error="insufficient_user_authentication", acr_values="gold silver", "#
         + #"max_age="60", Basic realm="b""#,
-      #"Negotiate, Bearer realm="r", error="insufficient_user_authentication", "#
+      #"Negotiate YI/I=, Bearer realm="r", error="insufficient_user_authentication", "#
         + #"acr_values="gold\ silver", max_age="60""#,
     ])
   func read(header: String) throws {
@@ -32,10 +32,13 @@ struct BearerChallengeTests {
   @Test(
     "a header that is malformed or has no Bearer challenge is refused",
     arguments: [
-      "", ",", "Basic realm=\"x\"", "Bearer error=", "Bearer error=\"x", "Bearer error=\"x\\",
+      "", ",", "Basic realm=\"x\"", "Bearer a=b, error=",
+      "Bearer error=\"x", "Bearer error=\"x\\",
       "Bearer error=a b", "Bearer error=a, error=b", "=a", "Bearer max_age=-1",
       "Bearer max_age=soon", "Bearer max_age=99999999999999999999", "Bearer error=\"a\"b",
-      "Bearer (x)", "Bearer " + String(repeating: "a", count: 9000),
+      "Bearer (x)", "Bearer scope=\"a\\\\b\"", "Bearer acr_values=\"é\"",
+      "Bearer scope=\"\(String(repeating: "a", count: 1025))\"",
+      "Bearer " + String(repeating: "a", count: 9000),
     ])
   func malformed(header: String) {
     #expect(BearerChallenge(header) == nil)

@@ -46,7 +46,7 @@ func oauth2Provider(
   let base = try ProviderURL(setting: "https://a.example")
   var settings = OAuth2Settings(baseURL: base, clientID: "usher")
   settings.clientCredential = "secret"
-  settings.userinfo.subject = "id"
+  settings.userinfo.subject = ["id"]
   settings.userinfo.preferredUsername = "data.login"
   settings.paths.deviceAuthorization = try ProviderPath(setting: "/device")
   settings.paths.revocation = try ProviderPath(setting: "/apps/{client_id}/token")

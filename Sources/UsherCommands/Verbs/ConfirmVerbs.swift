@@ -107,14 +107,14 @@ extension CommandContext {
   func show(_ reply: ConfirmList.Reply) {
     let now = environment.clock.now()
     console.table(
-      ["QUESTION", "CLIENT", "USER", "CALL", "ACCOUNT", "SCOPE", "OPEN FOR"],
+      ["QUESTION", "CLIENT", "USER", "CALL", "ACCOUNT", "SCOPE", "AUDIENCE", "OPEN FOR"],
       reply.questions.map { question in
         [question.id.rawValue] + question.asker.cells + question.about.cells
           + [max(question.expiresAt - now, .zero).text]
       })
     if !reply.questions.isEmpty && !reply.answers.isEmpty { console.print("") }
     console.table(
-      ["ANSWER", "CLIENT", "USER", "CALL", "ACCOUNT", "SCOPE", "SAID", "UNTIL"],
+      ["ANSWER", "CLIENT", "USER", "CALL", "ACCOUNT", "SCOPE", "AUDIENCE", "SAID", "UNTIL"],
       reply.answers.map { answer in
         [answer.id.rawValue] + answer.asker.cells + answer.about.cells
           + [answer.allow ? "allowed" : "refused", answer.end]
@@ -145,7 +145,9 @@ extension Confirmation.About {
     account.map { account in label.map { "\($0) (\(account))" } ?? account.rawValue }
   }
 
-  fileprivate var cells: [String] { [callText, accountText ?? "", scope ?? ""] }
+  fileprivate var cells: [String] {
+    [callText, accountText ?? "", scope ?? "", audience ?? ""]
+  }
 }
 
 extension Confirmation.Answer {

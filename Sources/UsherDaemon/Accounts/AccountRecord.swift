@@ -96,6 +96,8 @@ struct AccountDetails: Codable, Sendable, Equatable {
   /// The provider's grant, which yields new access tokens until the provider refuses it.
   struct Grant: Codable, Sendable, Equatable {
     var scope: String
+    /// The refresh token; for a grant of the client a random text that identifies the grant and is
+    /// sent to nobody; nil if the grant cannot be renewed.
     var refreshToken: Sealed<Secret>?
     /// The expiry of the refresh token by the wall clock; nil if the provider stated none.
     var refreshExpiresAt: Timestamp?
@@ -116,7 +118,7 @@ struct AccountDetails: Codable, Sendable, Equatable {
     ///
     /// ``refreshExpiresAt`` is ignored: the clock may have been wrong when the refresh token
     /// arrived. After that time the provider decides.
-    var isRenewable: Bool { death == nil && (refreshToken != nil || isOfClient == true) }
+    var isRenewable: Bool { death == nil && refreshToken != nil }
 
     /// Whether the grant is renewable and its refresh token has not expired by the wall clock.
     func isAlive(at now: Timestamp) -> Bool {

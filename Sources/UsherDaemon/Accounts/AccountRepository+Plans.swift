@@ -109,7 +109,9 @@ extension AccountRepository {
         ? nil : (existing?.authenticator).updated(with: grant.totpSecret),
       grant: keptRecord?.grant
         ?? .init(
-          scope: grant.tokens?.scope ?? "", refreshToken: grant.tokens?.refreshToken,
+          scope: grant.tokens?.scope ?? "",
+          refreshToken: grant.isOfClient
+            ? Sealed(Secret(dependencies.identifier("grant_"))) : grant.tokens?.refreshToken,
           refreshExpiresAt: grant.tokens?.refreshExpiresAt,
           isOfClient: grant.isOfClient ? true : nil))
   }
@@ -119,7 +121,7 @@ extension AccountRepository {
   ///
   /// - Returns: Nil if the account was forgotten or signed in again in the meantime.
   func unchangedRows(
-    of id: AccountID, _ key: TokenKey, with refreshToken: Sealed<Secret>?
+    of id: AccountID, _ key: TokenKey, with refreshToken: Sealed<Secret>
   ) throws(UsherError) -> [Change]? {
     guard let record = try find(id), record.details.grant.refreshToken == refreshToken else {
       return nil
@@ -137,12 +139,12 @@ extension AccountRepository {
   /// its own scope, and the grant records the narrowing.
   ///
   /// - Parameters:
-  ///   - used: The refresh token that was sent to the provider; nil for a grant of the client.
+  ///   - used: The refresh token that was sent to the provider.
   ///   - now: The time at which the new tokens arrived.
   ///   - bootTime: The same time by the boot-time clock.
   /// - Returns: Nil if the account was forgotten or signed in again in the meantime.
   func update(
-    _ id: AccountID, _ key: TokenKey, granted tokens: TokenSet, for used: Sealed<Secret>?,
+    _ id: AccountID, _ key: TokenKey, granted tokens: TokenSet, for used: Sealed<Secret>,
     at now: Timestamp, _ bootTime: BootTime? = nil
   ) throws(UsherError) -> Update? {
     guard let before = try find(id), before.details.grant.refreshToken == used else { return nil }
@@ -196,7 +198,8 @@ extension AccountRepository {
     let expired = others.filter { !$0.value.isAlive(at: now) }.map(\.key)
     let living = others.filter { $0.key != .idToken && $0.value.isAlive(at: now) }
       .sorted { ($0.value.set.expiresAt ?? .latest) < ($1.value.set.expiresAt ?? .latest) }
-    return expired + living.dropLast(Self.maxOtherTokens).map(\.key)
+    let kept = Self.maxOtherTokens - (key == record.mainKey ? 0 : 1)
+    return expired + living.dropLast(kept).map(\.key)
   }
 
   /// Plans the ID token of a refresh. Its signature is verified when it is handed out, so that the
@@ -246,7 +249,7 @@ extension AccountRepository {
   ///
   /// - Returns: Nil if the account was forgotten or signed in again in the meantime.
   func update(
-    _ id: AccountID, rotated: Sealed<Secret>, for used: Sealed<Secret>?
+    _ id: AccountID, rotated: Sealed<Secret>, for used: Sealed<Secret>
   ) throws(UsherError) -> Update? {
     try update(id, holding: used) {
       $0.grant.refreshToken = rotated

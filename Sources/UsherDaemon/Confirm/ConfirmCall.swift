@@ -22,7 +22,7 @@ struct ConfirmCall: Codable, Sendable {
   let account: String?
   /// The words of the scope in a fixed order, because a scope is a set of words.
   let scope: String?
-  /// The audience of the requested token; nil if the call names none.
+  /// The audiences that the call names, with spaces between them; nil if it names none.
   let audience: String?
   /// The call to the provider's API, `METHOD:/path`, with the query.
   let operation: String?
@@ -46,7 +46,9 @@ struct ConfirmCall: Codable, Sendable {
       Set(scopes.map { Array($0.utf8) }).sorted { $0.lexicographicallyPrecedes($1) }
         .map { String(decoding: $0, as: UTF8.self) }.joined(separator: " ")
     }
-    audience = request.audience.flatMap { $0.isEmpty ? nil : $0 }
+    audience = request.audiences.flatMap { audiences in
+      audiences.allSatisfy(\.isEmpty) ? nil : audiences.joined(separator: " ")
+    }
     operation = start?.operationWithQuery ?? request.operation
     let params = operation == nil ? nil : start?.params
     bodyDigest = params?["body"].flatMap { body in

@@ -87,5 +87,10 @@ extension PolicyRequest {
     self.init(
       method: FlowStart.name, provider: call.provider.rawValue, kind: call.kind,
       operation: call.operation)
+    audiences = call.params["audiences"]?.arrayValue?.compactMap(\.stringValue)
+    // No person decides at the provider about the scope of a client's own token.
+    if call.kind == OIDCClientCredentials.kind {
+      scopes = Self.scopes(call.params["scope"]?.stringValue ?? "")
+    }
   }
 }

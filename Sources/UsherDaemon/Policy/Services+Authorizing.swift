@@ -90,7 +90,7 @@ extension Services {
         try repository.account(id, provider, for: caller, M.name)
       }
       target.request.kind = kind(call)
-      if kind(call) == nil { target.request.audience = audience(call) ?? "" }
+      if kind(call) == nil { target.request.audiences = [audience(call) ?? ""] }
       // Without a requested scope, the token has all that were granted.
       target.request.scopes = target.account.map {
         PolicyRequest.scopes(scope(call) ?? $0.details.grant.scope)

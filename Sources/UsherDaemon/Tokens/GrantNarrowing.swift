@@ -32,7 +32,13 @@ extension AccountRecord {
   func audienceNotGranted(
     _ audience: String, _ errorCode: ProviderErrorCode, _ dependencies: Dependencies
   ) -> UsherError {
-    UsherError(
+    // A sign-in of the client itself names no audiences.
+    guard details.grant.isOfClient != true else {
+      return UsherError(
+        .providerRejected, "the provider issues the client no token for the audience \(audience)",
+        detail: .init(field: "audience", provider: errorCode))
+    }
+    return UsherError(
       .consentRequired,
       "the grant does not include the audience \(audience): sign in to request it",
       detail: .init(
@@ -76,6 +82,8 @@ extension AccountGrant {
   /// members, for an account that keeps its existing grant.
   mutating func join(_ details: AccountDetails) {
     tokens = nil
+    // The kept tokens are those of the earlier sign-in.
+    (idToken, signIn, signInOptions) = (nil, nil, nil)
     label = details.label
     keepAlive = keepAlive || details.keepAlive
     profile = (details.profile ?? [:]).merging(profile ?? [:]) { $1 }

@@ -55,8 +55,11 @@ extension AccountRecord {
     // The same name can stand for a provider of another type by now, which lacks the kind.
     if let challenge {
       // A device code carries no demands on the authentication.
-      next.arguments["acrValues"] = challenge.acrValues.map { .text($0) }
-      next.arguments["maxAgeSeconds"] = challenge.maxAge.map { .number(min($0, 31_536_000)) }
+      let acrValues = challenge.acrValues ?? details.signInOptions?.acrValues
+      next.arguments["acrValues"] = acrValues.map { .text($0) }
+      next.arguments["maxAgeSeconds"] = challenge.effectiveMaxAge.map {
+        .number(min($0, 31_536_000))
+      }
     } else if let request = details.signInOptions,
       ProviderRegistry.flow(request.kind, of: settings.variety) != nil
     {
@@ -84,7 +87,8 @@ extension AccountRecord {
     if let audience, !audiences.contains(where: { $0.hasSameBytes(as: audience) }) {
       audiences.append(audience)
     }
-    return audiences.isEmpty || Set(audiences) == Set(settings.audiences) ? nil : audiences
+    let isConfigured = Set(audiences) == Set(settings.audiences)
+    return audiences.isEmpty || isConfigured ? nil : audiences.suffix(OIDCSettings.maxAudiences)
   }
 
   /// Returns the scope that a sign-in must request so that the account has the given scope and no

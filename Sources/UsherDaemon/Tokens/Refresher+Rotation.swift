@@ -10,7 +10,7 @@ extension Refresher {
   /// The record in memory is changed first: the provider may no longer accept the refresh token
   /// that was sent, even if the disk fails.
   func persist(
-    rotated: Sealed<Secret>, for used: Sealed<Secret>?, _ record: AccountRecord
+    rotated: Sealed<Secret>, for used: Sealed<Secret>, _ record: AccountRecord
   ) async throws(UsherError) {
     let isStored = try await repository.changeLock.withLock(record.lockKey) {
       () throws(UsherError) -> Bool in

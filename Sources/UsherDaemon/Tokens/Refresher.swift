@@ -35,8 +35,8 @@ actor Refresher: ProviderObserver {
   private struct UnsavedRefresh {
     let key: TokenKey
     let tokens: TokenSet
-    /// The refresh token that was sent to the provider; nil for a grant of the client.
-    let used: Sealed<Secret>?
+    /// The refresh token that was sent to the provider.
+    let used: Sealed<Secret>
     let at: Timestamp
     let bootTime: BootTime?
   }
@@ -180,8 +180,8 @@ actor Refresher: ProviderObserver {
       if let error = scopeProblem(record, key, isForced: false) { throw error }
     }
     await writeEndedGrants(of: record.id)
-    guard record.details.grant.isRenewable else { throw grantEndedError(record) }
-    let refreshToken = record.details.grant.refreshToken
+    guard record.details.grant.isRenewable, let refreshToken = record.details.grant.refreshToken
+    else { throw grantEndedError(record) }
     if let error = refusals.find(of: record, key, refreshToken, dependencies) { throw error }
     // Checked before the write below. Otherwise each call for an unreachable provider would cause a
     // write.
@@ -191,7 +191,7 @@ actor Refresher: ProviderObserver {
     }
     let providerChanges = providerChanges
     FailPoint.reach("refresh.before-send")
-    let result = await source.refresh(record, refreshToken?.unsealed(), key)
+    let result = await source.refresh(record, refreshToken.unsealed(), key)
     FailPoint.reach("refresh.after-reply")
     switch result {
     case .granted(let tokens, let requestedAt):
@@ -230,7 +230,7 @@ actor Refresher: ProviderObserver {
   /// - Returns: False if the account was forgotten or signed in again in the meantime.
   /// - Throws: `storage_unavailable`; nothing may be sent then.
   private func prepareStore(
-    _ record: AccountRecord, _ key: TokenKey, _ refreshToken: Sealed<Secret>?
+    _ record: AccountRecord, _ key: TokenKey, _ refreshToken: Sealed<Secret>
   ) async throws(UsherError) -> Bool {
     try store.allocateReserve()
     return try await repository.changeLock.withLock(record.lockKey) {
@@ -249,7 +249,7 @@ actor Refresher: ProviderObserver {
   ///
   /// - Returns: Whether the tokens are the account's.
   private func persist(
-    _ tokens: TokenSet, for refreshToken: Sealed<Secret>?, _ record: AccountRecord, _ key: TokenKey
+    _ tokens: TokenSet, for refreshToken: Sealed<Secret>, _ record: AccountRecord, _ key: TokenKey
   ) async throws(UsherError) -> Bool {
     let isSaved = try await repository.changeLock.withLock(record.lockKey) {
       () throws(UsherError) -> Bool in
@@ -368,7 +368,7 @@ actor Refresher: ProviderObserver {
 
   /// Remembers a refusal, unless a provider has changed since the request was sent.
   private func recordRefusal(
-    _ error: UsherError, _ account: AccountID, _ key: TokenKey, _ refreshToken: Sealed<Secret>?,
+    _ error: UsherError, _ account: AccountID, _ key: TokenKey, _ refreshToken: Sealed<Secret>,
     asOf providerChanges: Int
   ) {
     guard providerChanges == self.providerChanges else { return }

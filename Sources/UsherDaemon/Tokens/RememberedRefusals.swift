@@ -10,7 +10,7 @@ struct RememberedRefusals {
 
   private struct Refusal {
     let key: TokenKey
-    let refreshToken: Sealed<Secret>?
+    let refreshToken: Sealed<Secret>
     let error: UsherError
     let until: Timestamp
   }
@@ -18,7 +18,7 @@ struct RememberedRefusals {
   private var refusals: [AccountID: [Refusal]] = [:]
 
   mutating func record(
-    _ error: UsherError, of account: AccountID, _ key: TokenKey, _ refreshToken: Sealed<Secret>?,
+    _ error: UsherError, of account: AccountID, _ key: TokenKey, _ refreshToken: Sealed<Secret>,
     _ dependencies: Dependencies
   ) {
     let now = dependencies.clock.monotonicNow()
@@ -36,7 +36,7 @@ struct RememberedRefusals {
   /// Returns the error for a token that the provider is not asked for now; nil if it may be asked,
   /// or if a new sign-in has brought another refresh token.
   func find(
-    of record: AccountRecord, _ key: TokenKey, _ refreshToken: Sealed<Secret>?,
+    of record: AccountRecord, _ key: TokenKey, _ refreshToken: Sealed<Secret>,
     _ dependencies: Dependencies
   ) -> UsherError? {
     let now = dependencies.clock.monotonicNow()
@@ -46,7 +46,8 @@ struct RememberedRefusals {
       refusal.refreshToken == refreshToken && refusal.until > now && refusal.until - now <= limit
     }
     if let refusal = valid.first(where: { $0.key == key }) { return refusal.error }
-    guard key != record.mainKey, valid.count >= Self.maxPerAccount,
+    // Tokens that the account already has are not limited by what other callers ask for.
+    guard key != record.mainKey, record.tokens[key] == nil, valid.count >= Self.maxPerAccount,
       let end = valid.map(\.until).min()
     else { return nil }
     return UsherError(

@@ -160,7 +160,8 @@ extension AccountRecord {
   /// Returns the account's tokens that can be revoked at the provider and have not expired.
   func revocable(at now: Timestamp) -> [Revocation.Token] {
     let grant = details.grant
-    var revocable = [grant.refreshToken].compactMap(\.self).map {
+    let refreshToken = grant.isOfClient == true ? nil : grant.refreshToken
+    var revocable = [refreshToken].compactMap(\.self).map {
       Revocation.Token(
         kind: .refreshToken, secret: $0, scope: grant.scope, expiresAt: grant.refreshExpiresAt)
     }

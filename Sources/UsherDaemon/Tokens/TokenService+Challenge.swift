@@ -64,13 +64,12 @@ extension TokenService {
 extension SignInClaims {
   /// Whether the user has authenticated as the service demands.
   fileprivate func satisfies(_ challenge: BearerChallenge, at now: Timestamp) -> Bool {
-    let classes = challenge.acrValues?.split(separator: " ").map(String.init)
-    guard classes != nil || challenge.maxAge != nil else { return false }
-    if let classes {
+    if let classes = challenge.acrValues?.split(separator: " ").map(String.init) {
       guard let used = authenticationClass, classes.contains(where: { $0.hasSameBytes(as: used) })
       else { return false }
     }
-    guard let maxAge = challenge.maxAge else { return true }
-    return authenticatedAt.map { now - $0 <= .seconds(maxAge) } ?? false
+    guard let maxAge = challenge.effectiveMaxAge else { return true }
+    // The clock of the provider may be behind, by as much as a sign-in tolerates.
+    return authenticatedAt.map { now - $0 <= .seconds(maxAge + 60) } ?? false
   }
 }

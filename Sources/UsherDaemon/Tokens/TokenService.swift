@@ -166,6 +166,9 @@ extension TokenService {
           + "audience_parameter if the provider can be asked for others",
         field: "audience")
     }
+    guard audience != TokenKey.idToken.audience else {
+      throw UsherError(.invalidParams, "audience is the name of a token type", field: "audience")
+    }
     if let violation = parameter.violation(audience) {
       throw UsherError(.invalidParams, "audience \(violation)", field: "audience")
     }
@@ -183,6 +186,11 @@ extension TokenService {
       throw UsherError(
         .invalidParams, "the audience of an ID token is the client: omit audience",
         field: "audience")
+    }
+    guard record.details.grant.isOfClient != true else {
+      throw UsherError(
+        .invalidParams, "the account is the client itself, for which there is no ID token",
+        field: "field")
     }
     guard record.issuer != nil else {
       throw UsherError(

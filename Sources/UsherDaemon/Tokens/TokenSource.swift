@@ -56,9 +56,9 @@ struct TokenSource: Sendable {
 
   /// Fetches the token with a key, by means of the account's refresh token.
   ///
-  /// - Parameter refreshToken: Nil for a grant of the client, which needs none.
+  /// - Parameter refreshToken: Not sent for a grant of the client, which has no refresh token.
   func refresh(
-    _ record: AccountRecord, _ refreshToken: Secret?, _ key: TokenKey
+    _ record: AccountRecord, _ refreshToken: Secret, _ key: TokenKey
   ) async -> Refreshed {
     let provider: ProviderConfig
     do throws(UsherError) {
@@ -88,7 +88,7 @@ struct TokenSource: Sendable {
       outcome, ofRefresh: record.id, of: provider, at: dependencies.clock.monotonicNow())
     let refreshed = read(outcome, dialect, record, key)
     if case .failed(let error) = refreshed, case .reply(let reply) = outcome,
-      error.reason == .providerProtocolError, refreshToken != nil,
+      error.reason == .providerProtocolError, record.details.grant.isOfClient != true,
       let rotated = reply.salvagedRefreshToken,
       rotated != refreshToken
     {
@@ -101,9 +101,9 @@ struct TokenSource: Sendable {
   }
 
   private func renewal(
-    of refreshToken: Secret?, _ key: TokenKey, _ record: AccountRecord, _ dialect: any TokenDialect
+    of refreshToken: Secret, _ key: TokenKey, _ record: AccountRecord, _ dialect: any TokenDialect
   ) -> (any ProviderCall)? {
-    guard let refreshToken else {
+    if record.details.grant.isOfClient == true {
       return dialect.clientToken(
         scope: key.scope, audience: key.audience.isEmpty ? nil : key.audience)
     }

@@ -25,9 +25,23 @@ package struct BearerChallenge: Sendable, Equatable {
     error = first.parameters["error"]
     scope = first.parameters["scope"]
     acrValues = first.parameters["acr_values"]
+    let areWords = [scope, acrValues].compactMap(\.self).allSatisfy { text in
+      text.utf8.count <= 1024
+        && text.utf8.allSatisfy { (0x20...0x7E).contains($0) && $0 != 0x22 && $0 != 0x5C }
+    }
+    guard areWords else { return nil }
     guard let age = first.parameters["max_age"] else { return }
     guard let seconds = Int(age), seconds >= 0 else { return nil }
     maxAge = seconds
+  }
+}
+
+extension BearerChallenge {
+  /// The maximum time since the user's authentication that the service accepts, in seconds: at
+  /// least a minute, since a sign-in takes time and clocks differ; five minutes if the service
+  /// names neither a class nor a time. Nil: any.
+  package var effectiveMaxAge: Int? {
+    maxAge.map { max($0, 60) } ?? (acrValues == nil ? 300 : nil)
   }
 }
 
@@ -46,7 +60,9 @@ private struct ChallengeReader {
     while !reader.rest.isEmpty {
       guard let word = reader.token() else { return nil }
       reader.skip(" \t")
-      if reader.rest.first == UInt8(ascii: "="), var challenge = challenges.popLast() {
+      if challenges.last?.parameters.isEmpty == true, reader.skipEndOfToken68() {
+        // It belongs to the last scheme.
+      } else if reader.rest.first == UInt8(ascii: "="), var challenge = challenges.popLast() {
         reader.rest.removeFirst()
         reader.skip(" \t")
         guard let value = reader.value(), challenge.parameters[word] == nil else { return nil }
@@ -66,6 +82,16 @@ private struct ChallengeReader {
     rest = rest.drop { byte in characters.withUTF8Buffer { $0.contains(byte) } }
   }
 
+  /// Skips the padding of a `token68`, such as Base64 (RFC 9110 §11.2), and returns true; returns
+  /// false if the text goes on otherwise.
+  private mutating func skipEndOfToken68() -> Bool {
+    let padding = rest.prefix { $0 == UInt8(ascii: "=") }
+    let after = rest.dropFirst(padding.count).drop { $0 == 0x20 || $0 == 0x09 }
+    guard !padding.isEmpty, after.isEmpty || after.first == UInt8(ascii: ",") else { return false }
+    rest = after
+    return true
+  }
+
   /// Reads a token (RFC 9110 §5.6.2), in lower case.
   private mutating func token() -> String? { word()?.lowercased() }
 
@@ -75,7 +101,7 @@ private struct ChallengeReader {
       case UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "A")...UInt8(ascii: "Z"),
         UInt8(ascii: "0")...UInt8(ascii: "9"):
         true
-      default: "!#$%&'*+-.^_`|~".utf8.contains(byte)
+      default: "!#$%&'*+-.^_`|~/".utf8.contains(byte)
       }
     }
     rest = rest.dropFirst(word.count)

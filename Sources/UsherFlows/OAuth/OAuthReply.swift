@@ -110,14 +110,20 @@ extension HTTPReply {
   /// are strings. Nil if the body is neither, or names a member twice.
   fileprivate var oauthMembers: [String: JSONValue]? {
     let type = headers["content-type"]?.lowercased() ?? ""
-    guard type.hasPrefix("application/x-www-form-urlencoded") else { return jsonObject }
-    guard let text = String(validating: body, as: UTF8.self),
-      let fields = FormEncoding.decode(text), !fields.isEmpty
-    else { return nil }
+    guard type.hasPrefix(Self.formType) else { return jsonObject }
+    guard let fields = formFields, !fields.isEmpty else { return nil }
     let members = Dictionary(fields.map { ($0.name, JSONValue.string($0.value)) }) { first, _ in
       first
     }
     return members.count == fields.count ? members : nil
+  }
+
+  private static let formType = "application/x-www-form-urlencoded"
+
+  /// The fields of the body if it is a form; nil otherwise.
+  var formFields: [(name: String, value: String)]? {
+    guard headers["content-type"]?.lowercased().hasPrefix(Self.formType) == true else { return nil }
+    return String(validating: body, as: UTF8.self).flatMap { FormEncoding.decode($0) }
   }
 
   /// The body if it is a JSON object; nil otherwise.

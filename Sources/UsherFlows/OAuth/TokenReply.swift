@@ -65,7 +65,15 @@ extension HTTPReply {
   /// The request may have invalidated the previous refresh token, so this one may be the last that
   /// is valid. It is therefore read even from a body that repeats a member name.
   package var salvagedRefreshToken: Secret? {
-    guard (200..<300).contains(status),
+    guard (200..<300).contains(status) else { return nil }
+    if let fields = formFields {
+      guard !fields.contains(where: { $0.name == "error" && !$0.value.isEmpty }),
+        let text = fields.last(where: { $0.name == "refresh_token" })?.value,
+        text.isVisible(upTo: 65_536)
+      else { return nil }
+      return Secret(text)
+    }
+    guard
       let members = try? JSONDecoder().decode(SalvagedMembers.self, from: Data(body)),
       members.error?.isEmpty ?? true, let text = members.refreshToken, text.isVisible(upTo: 65_536)
     else { return nil }
@@ -111,7 +119,9 @@ extension TokenSet {
     }
     let refreshLifetime =
       members["refresh_expires_in"]?.lifetime ?? members["refresh_token_expires_in"]?.lifetime
-    let scope = members["scope"]?.scope.map { rules.hasCommasInScope ? $0.withoutCommas : $0 }
+    var scope = members["scope"]?.scope.map { rules.hasCommasInScope ? $0.withoutCommas : $0 }
+    // A GitHub App grants permissions that no scope names.
+    if rules.hasCommasInScope, members["scope"] == "" { scope = "" }
     self.init(
       accessToken: Sealed(Secret(access)),
       tokenType: type.lowercased() == "bearer" ? type : "Bearer",

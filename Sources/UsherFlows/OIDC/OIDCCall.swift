@@ -93,7 +93,7 @@ package enum OIDCCall: ProviderCall {
   package static func revoking(_ tokens: TokenSet, _ metadata: OIDCMetadata) -> [OIDCCall] {
     guard metadata.revocationEndpoint != nil else { return [] }
     let revocation =
-      if let refresh = tokens.refreshToken {
+      if let refresh = tokens.refreshToken, metadata.revokesAccessTokensOnly != true {
         Revocation(token: refresh.unsealed(), kind: .refreshToken)
       } else {
         Revocation(token: tokens.accessToken.unsealed(), kind: .accessToken)

@@ -32,6 +32,8 @@ package struct OIDCMetadata: Codable, Sendable, Equatable {
   /// Whether the provider accepts only authorization requests that were pushed to it (RFC 9126 §5);
   /// nil in flows that an older version stored.
   package var requiresPushedRequests: Bool?
+  /// Whether the revocation endpoint takes access tokens only; nil means false.
+  package var revokesAccessTokensOnly: Bool?
 
   package init(issuer: String) { self.issuer = issuer }
 

@@ -52,6 +52,7 @@ extension OIDCMetadata {
     userinfoEndpoint = rules.userinfoEndpoint
     deviceAuthorizationEndpoint = rules.deviceAuthorizationEndpoint
     revocationEndpoint = rules.revocationEndpoint
+    if rules.revocationRequest != .standard { revokesAccessTokensOnly = true }
     // Most of these servers know the client secret in the form only.
     clientAuthMethods = ["client_secret_post"]
   }

@@ -46,7 +46,8 @@ extension OIDCCall {
       fields =
         [("grant_type", "client_credentials")]
         + (scope.isEmpty ? [] : [("scope", settings.spelling(ofScope: scope))])
-        + settings.fields(forAudiences: [audience].compactMap(\.self))
+        + (audience.map { settings.fields(forAudiences: [$0]) }
+          ?? settings.fields(forSignInWith: []))
     case .devicePoll(let code, let provider):
       (metadata, endpoint) = (provider, try provider.tokenEndpoint.orMissing("token"))
       fields = [
@@ -59,7 +60,7 @@ extension OIDCCall {
       let settings = context.provider.settings
       fields =
         (scope.isEmpty ? [] : [("scope", settings.spelling(ofScope: scope))])
-        + settings.fields(forSignInWith: audiences)
+        + OIDCAttempt.fields(settings.fields(forSignInWith: audiences))
     case .pushAuthorization(let parameters, let provider):
       metadata = provider
       endpoint = try metadata.pushedAuthorizationRequestEndpoint.orMissing(

@@ -47,8 +47,9 @@ enum OIDCRequest {
       throw ParamsValidation.wrong(
         "audiences", "cannot be chosen at this provider: it has no audience_parameter")
     }
-    guard requested.count <= 16 else {
-      throw ParamsValidation.wrong("audiences", "must be at most 16")
+    guard requested.count <= OIDCSettings.maxAudiences else {
+      throw ParamsValidation.wrong(
+        "audiences", "must be at most \(OIDCSettings.maxAudiences)")
     }
     if let violation = requested.lazy.compactMap(parameter.violation).first {
       throw ParamsValidation.wrong("audiences", "each \(violation)")

@@ -52,8 +52,10 @@ struct OIDCTokens: TokenDialect {
   }
 
   func hasRevoked(_ reply: HTTPReply) -> Bool {
-    guard provider.settings.oauth2?.revocationRequest == .slack, reply.status == 200 else {
-      return [200, 204].contains(reply.status)
+    let form = provider.settings.oauth2?.revocationRequest
+    guard form == .slack, reply.status == 200 else {
+      // GitHub answers 422 for a token that is not valid any more.
+      return [200, 204].contains(reply.status) || (form == .github && reply.status == 422)
     }
     // Slack sends an error with status 200.
     let error = reply.jsonObject?["error"]?.stringValue

@@ -33,9 +33,10 @@ package enum UserinfoReply: Sendable, Equatable {
     }
     guard let claims = PersonClaims(names?.claims(in: members) ?? members) else {
       let error = names == nil ? nil : ProviderText.shown(members["error"]?.stringValue, limit: 100)
+      let subject = names?.subject.joined(separator: ", ") ?? "sub"
       self = .unusable(
         message: error.map { "the userinfo endpoint answers with the error \($0)" }
-          ?? "the userinfo endpoint's answer has no \(names?.subject ?? "sub")")
+          ?? "the userinfo endpoint's answer has no \(subject)")
       return
     }
     let isSameSubject = subject.map { $0.hasSameBytes(as: claims.subject) } ?? true
@@ -47,12 +48,20 @@ extension OAuth2Userinfo {
   /// Returns the standard claims (OIDC Core §5.1) that the members of a reply stand for.
   fileprivate func claims(in reply: [String: JSONValue]) -> [String: JSONValue] {
     var claims: [String: JSONValue] = [:]
-    for (claim, member) in members {
-      let path = member.split(separator: ".").map(String.init)
-      claims[claim] = path.reduce(JSONValue.object(reply)) { $0?[$1] }
+    for (claim, member) in members { claims[claim] = Self.value(member, in: reply) }
+    let parts = subject.compactMap { member -> String? in
+      switch Self.value(member, in: reply) {
+      case .string(let text)?: text.isEmpty ? nil : text
+      // Some servers identify their users by numbers.
+      case .integer(let number)?: String(number)
+      default: nil
+      }
     }
-    // Some servers identify their users by numbers.
-    if case .integer(let number)? = claims["sub"] { claims["sub"] = .string(String(number)) }
+    if parts.count == subject.count { claims["sub"] = .string(parts.joined(separator: "/")) }
     return claims
+  }
+
+  private static func value(_ member: String, in reply: [String: JSONValue]) -> JSONValue? {
+    member.split(separator: ".").map(String.init).reduce(JSONValue.object(reply)) { $0?[$1] }
   }
 }

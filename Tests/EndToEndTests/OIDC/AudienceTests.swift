@@ -203,7 +203,10 @@ struct AudienceTests {
 struct AudienceRightTests {
   private func reasons(_ line: String) throws -> [String?] {
     let fixture = try OIDCFixture(
-      provider: "audience_parameter = \"resource\"",
+      provider: """
+        audience_parameter = "resource"
+        audiences = ["https://a.example", "https://b.example"]
+        """,
       limits: """
         [[client]]
         name = "till"
@@ -211,9 +214,7 @@ struct AudienceRightTests {
         allow = ["*"]
         \(line)
         """)
-    let flow = try fixture.attempt(
-      params: ["audiences": ["https://a.example", "https://b.example"]])
-    #expect(flow["status"] == "succeeded")
+    #expect(try fixture.attempt()["status"] == "succeeded")
     return try [nil, "https://a.example", "https://b.example"].map { audience in
       var params: [String: JSONValue] = ["provider": "demo"]
       params["audience"] = audience.map { .string($0) }
@@ -229,5 +230,28 @@ struct AudienceRightTests {
     #expect(try reasons(#"audiences = ["https://a.example"]"#) == [denied, nil, denied])
     #expect(try reasons(#"audiences = ["", "https://b.example"]"#) == [nil, denied, nil])
     #expect(try reasons("audiences = []") == [denied, denied, denied])
+  }
+
+  @Test("a client rule with audiences allows no sign-in that names others")
+  func signIn() throws {
+    let fixture = try OIDCFixture(
+      provider: "audience_parameter = \"resource\"",
+      limits: """
+        [[client]]
+        name = "till"
+        match = { user = \(getuid()) }
+        allow = ["*"]
+        audiences = ["", "https://a.example"]
+        """)
+    for (audience, reason) in [("https://a.example", nil), ("https://b.example", "denied")] {
+      let reply = try fixture.app.reply(
+        to: "flow.start",
+        [
+          "provider": "demo", "kind": "authorize",
+          "params": ["audiences": ["https://a.example", .string(audience)]],
+        ])
+      let error = reply["error"]?["data"]?["reason"]?.stringValue
+      #expect(error == reason.map { _ in "permission_denied" })
+    }
   }
 }

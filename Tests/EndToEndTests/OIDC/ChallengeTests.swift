@@ -46,7 +46,7 @@ struct ChallengeTests {
     try fixture.set(["idToken": ["claims": ["acr": "silver"]]])
     try fixture.app.signIn()
     for challenge in [
-      Self.stepUp, #"Bearer error="insufficient_user_authentication""#,
+      Self.stepUp,
       #"Bearer error="insufficient_user_authentication", acr_values="Silver gold""#,
     ] {
       let error = try fixture.app.error(of: "token.get", params(challenge))

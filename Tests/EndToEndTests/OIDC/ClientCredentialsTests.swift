@@ -130,6 +130,37 @@ struct ClientCredentialsTests {
     #expect(!error.hasSecret)
   }
 
+  @Test("a rule's scopes also limit the scope that a client's own token is requested with")
+  func limited() throws {
+    let fixture = try OIDCFixture(
+      provider: "",
+      limits: """
+        [[client]]
+        name = "till"
+        match = { user = \(getuid()) }
+        allow = ["*"]
+        scopes = ["reports.read"]
+        """)
+    for (scope, reason) in [
+      ("admin", "scope"), ("reports.read", "permission"), ("", "scope"),
+    ] {
+      let params: JSONValue = scope.isEmpty ? [:] : ["scope": .string(scope)]
+      let error = try fixture.app.error(
+        of: "flow.start", ["provider": "demo", "kind": "clientCredentials", "params": params])
+      #expect(error.data["reason"] == "permission_denied")
+      // With the permitted scope, only the provider's configuration forbids the flow.
+      #expect((error.data["field"] == "scope") == (reason == "scope"), "\(scope): \(error)")
+    }
+  }
+
+  @Test("what no sign-in of a client can bring is refused without a next flow")
+  func endless() throws {
+    _ = try begin()
+    let error = try fixture.app.error(
+      of: "token.get", ["provider": "machine", "field": "idToken"])
+    #expect(error.data["reason"] == "invalid_params" && error.data["next"] == nil)
+  }
+
   @Test("a provider that does not permit it refuses the flow")
   func notPermitted() throws {
     let error = try fixture.app.error(

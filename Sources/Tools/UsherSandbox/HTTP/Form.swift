@@ -11,7 +11,7 @@ package struct Form: Sendable, Equatable {
 
   private var values: [String: String] = [:]
   /// Names that occur more than once, which OAuth forbids (RFC 6749 §3.1, §3.2). It permits it for
-  /// `resource` (RFC 8707 §2), whose values are joined by spaces.
+  /// `resource` (RFC 8707 §2), whose values are joined by line ends.
   package private(set) var repeated: Set<String> = []
 
   package init(_ fields: [String: String] = [:]) {
@@ -31,7 +31,7 @@ package struct Form: Sendable, Equatable {
       else { throw .notUTF8 }
       guard let earlier = values.updateValue(decoded, forKey: name) else { continue }
       if name == "resource" {
-        values[name] = earlier + " " + decoded
+        values[name] = earlier + "\n" + decoded
       } else {
         repeated.insert(name)
       }

@@ -74,7 +74,8 @@ extension OIDCBackend {
 extension Form {
   /// The audiences of a sign-in, under the name of RFC 8707 or that of Auth0.
   var audiences: [String] {
-    (self["resource"] ?? self["audience"] ?? "").split(separator: " ").map(String.init)
+    let resources = self["resource"]?.split(separator: "\n")
+    return (resources ?? self["audience"]?.split(separator: " ") ?? []).map(String.init)
   }
 
   /// Returns the audience of a token request; nil if it names none.
