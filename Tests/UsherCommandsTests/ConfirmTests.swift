@@ -53,13 +53,13 @@ struct ConfirmTests {
       let outcome = try await usherctl(line, asking: [.ask("confirm.list", reply)])
       #expect(
         outcome.output == """
-          QUESTION  CLIENT  USER         CALL            ACCOUNT      SCOPE   OPEN FOR
-          cnf_1     kiosk   anna (1000)  token.get work  Ada (acc_1)  openid  4 min 30 s
+          QUESTION  CLIENT  USER         CALL            ACCOUNT      SCOPE   AUDIENCE  OPEN FOR
+          cnf_1     kiosk   anna (1000)  token.get work  Ada (acc_1)  openid  -         4 min 30 s
 
-          ANSWER  CLIENT  USER      CALL                                      ACCOUNT  SCOPE  SAID     UNTIL
-          cnf_9   till    uid 1001  flow.start wallet/operation GET:/wallets  -        -      allowed  2030-01-01T00:01:00Z
-          cnf_9   till    uid 1001  flow.start wallet/operation GET:/wallets  -        -      allowed  usherd ends or is locked
-          cnf_9   till    uid 1001  flow.start wallet/operation GET:/wallets  -        -      refused  2030-01-01T00:01:00Z
+          ANSWER  CLIENT  USER      CALL                                      ACCOUNT  SCOPE  AUDIENCE  SAID     UNTIL
+          cnf_9   till    uid 1001  flow.start wallet/operation GET:/wallets  -        -      -         allowed  2030-01-01T00:01:00Z
+          cnf_9   till    uid 1001  flow.start wallet/operation GET:/wallets  -        -      -         allowed  usherd ends or is locked
+          cnf_9   till    uid 1001  flow.start wallet/operation GET:/wallets  -        -      -         refused  2030-01-01T00:01:00Z
 
           """)
       #expect(outcome.status == 0)
