@@ -22,14 +22,14 @@ package struct TokenRequest: Sendable, Equatable {
   }
 }
 
-/// What is particular about the token endpoint's replies of a provider.
+/// How the token endpoint of a provider deviates from RFC 6749 in its replies.
 package struct TokenReplyRules: Sendable, Equatable {
   /// The values of `token_type` that mean a bearer token, in lower case; nil: any.
   package var tokenTypes: [String]? = ["bearer"]
   /// Error codes that mean that a code or refresh token is no longer valid, in addition to the
   /// usual ones.
   package var grantEndedErrors: [String] = []
-  /// Whether commas separate scopes, as spaces do.
+  /// Whether commas separate scopes, as spaces do, and an empty `scope` is a scope of its own.
   package var hasCommasInScope = false
   /// Whether an ID token is ignored.
   package var ignoresIDToken = false

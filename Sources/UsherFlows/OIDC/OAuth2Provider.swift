@@ -21,11 +21,20 @@ struct OAuth2Provider: ProviderDefinition {
       return switch TokenReply(outcome, read: { TokenReply($0, to: request, at: now) }) {
       case .granted, .dead: (true, "it accepts the client")
       case .misconfigured(let errorCode): (false, "it refuses the client: \(errorCode.code)")
+      case .rejected(let errorCode) where outcome.isUnauthorized:
+        (false, "it refuses the client: \(errorCode.code)")
       case .rejected(let errorCode):
-        (true, "it does not refresh tokens, and answers \(errorCode.code)")
+        (true, "it answers \(errorCode.code), which tells nothing about the client's credential")
       case .retry(let message, _), .unreadable(let message): (false, message)
       }
     }
+  }
+}
+
+extension CallOutcome {
+  /// Whether the server answers 401. Atlassian refuses a client with the error `access_denied`.
+  fileprivate var isUnauthorized: Bool {
+    if case .reply(let reply) = self { reply.status == 401 } else { false }
   }
 }
 
@@ -33,7 +42,7 @@ extension OIDCSettings {
   /// Whether the server issues ID tokens.
   var hasIDTokens: Bool { oauth2 == nil }
 
-  /// What is particular about the token endpoint's replies.
+  /// How the token endpoint deviates from RFC 6749 in its replies.
   var replyRules: TokenReplyRules {
     guard let oauth2 else { return TokenReplyRules() }
     return TokenReplyRules(
