@@ -27,14 +27,15 @@ struct AnswerChecksTests {
 
   /// Returns a call that is sent now, and lets a second pass.
   private func call(
-    _ method: String, _ uid: UInt32 = 1001, account: String? = nil, flow: String? = nil
+    _ method: String, _ uid: UInt32 = 1001, account: String? = nil, flow: String? = nil,
+    audience: String? = nil
   ) -> SimulatedClient.Call {
     let isForeign = [account, flow].contains { id in
       id.map { checks.acknowledged.isForeign($0, to: uid) } ?? false
     }
     let call = SimulatedClient.Call(
       client: "client", uid: uid, method: method, account: account, flow: flow,
-      isForeign: isForeign, sentAt: simulator.now)
+      audience: audience, isForeign: isForeign, sentAt: simulator.now)
     checks.begin(call)
     pass(1)
     return call
@@ -58,14 +59,20 @@ struct AnswerChecksTests {
     return ["accounts": .array(accounts)]
   }
 
-  /// Signs in: the provider issues an access token for a number of seconds.
-  private func issue(_ token: String, seconds: Int = 60) {
-    let exchange = history.begin(
-      0, HTTPRequest(method: .post, url: "http://127.0.0.1:1/oidc/token"))
-    // The claims of the ID token are {"sub":"usr_user1001-1"}.
+  /// An ID token whose claims are {"sub":"usr_user1001-1","iat":0,"exp":60}.
+  private static let idToken =
+    "e30.eyJzdWIiOiJ1c3JfdXNlcjEwMDEtMSIsImlhdCI6MCwiZXhwIjo2MH0.x"
+
+  /// Signs in: the provider issues an access token for a number of seconds, and an ID token for 60.
+  ///
+  /// - Parameter resource: The audience that the request names; nil if it names none.
+  private func issue(_ token: String, seconds: Int = 60, resource: String? = nil) {
+    var request = HTTPRequest(method: .post, url: "http://127.0.0.1:1/oidc/token")
+    request.body = resource.map { Secret("resource=\($0)") }
+    let exchange = history.begin(0, request)
     let body = """
       {"access_token":"\(token)","expires_in":\(seconds),"refresh_token":"rt-\(token)",\
-      "id_token":"e30.eyJzdWIiOiJ1c3JfdXNlcjEwMDEtMSJ9.x"}
+      "id_token":"\(Self.idToken)"}
       """
     history.processed(exchange, Reply(status: 200, body: Array(body.utf8)))
     _ = history.end(exchange, .reply(HTTPReply(status: 200, body: Array(body.utf8))))
@@ -121,6 +128,54 @@ struct AnswerChecksTests {
     #expect(simulator.finding == nil)
     answer(call("token.get"), ["account": "acc_1", "accessToken": "at"])
     #expect(found("which was revoked before the call"))
+  }
+
+  @Test("a token for another audience than the call names violates a property")
+  func audience() {
+    issue("at", resource: "https%3A%2F%2Ffiles.example.com")
+    let files = "https://files.example.com"
+    answer(call("token.get", audience: files), ["account": "acc_1", "accessToken": "at"])
+    #expect(simulator.finding == nil)
+    answer(call("token.get"), ["account": "acc_1", "accessToken": "at"])
+    #expect(found("asked for a token for no audience and received one for https://files"))
+  }
+
+  @Test("an older token of one audience may be handed out after a newer one of another audience")
+  func audiencesApart() {
+    issue("old")
+    issue("new", resource: "files")
+    answer(call("token.get", audience: "files"), ["account": "acc_1", "accessToken": "new"])
+    answer(call("token.get"), ["account": "acc_1", "accessToken": "old"])
+    #expect(simulator.finding == nil)
+  }
+
+  @Test("an ID token of another user, an ended one and an unknown one each violate a property")
+  func idTokens() {
+    for (uid, wait, token, text) in [
+      (1002, 0, Self.idToken, "of 1002 received a token of user1001-1"),
+      (1001, 100, Self.idToken, "ms before the call"),
+      (1001, 0, "e30.e30.x", "an ID token that no provider issued"),
+    ] as [(UInt32, Int, String, String)] {
+      let tests = AnswerChecksTests()
+      tests.issue("at")
+      tests.answer(tests.call("token.get"), ["account": "acc_1", "idToken": .string(Self.idToken)])
+      #expect(tests.simulator.finding == nil)
+      tests.pass(wait)
+      tests.answer(tests.call("token.get", uid), ["account": "acc_1", "idToken": .string(token)])
+      #expect(tests.found(text))
+    }
+  }
+
+  @Test("a token of the client itself, and its account, may belong to any user")
+  func clientToken() {
+    checks.provided.record("at", owner: nil)
+    checks.provided.record(ServiceWorkload.clientID, owner: nil)
+    let account: JSONValue = [
+      "id": "acc_1", "provider": "service", "subject": .string(ServiceWorkload.clientID),
+    ]
+    answer(call("account.list", 1002), ["accounts": [account]])
+    answer(call("token.get", 1002), ["account": "acc_1", "accessToken": "at"])
+    #expect(simulator.finding == nil)
   }
 
   @Test("success for an account or a flow of another user violates a property", arguments: [0, 1])

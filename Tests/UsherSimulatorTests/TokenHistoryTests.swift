@@ -98,7 +98,7 @@ struct TokenHistoryTests {
   @Test("a kill excuses the loss of tokens that were not handed out, and no others")
   func killed() {
     signIn()
-    history.grants[0].handOut(0, at: 1)
+    history.grants[0].handOut(0, for: nil, at: 1)
     history.daemonWasKilled()
     #expect(!history.isExcused("user1001-1"))
     answer(refresh(1, "rt-1"), #"{"access_token":"at-2","expires_in":60,"refresh_token":"rt-2"}"#)
@@ -121,18 +121,18 @@ struct TokenHistoryTests {
     revoke("rt-1")
     #expect(simulator.finding == nil)
     signIn(as: 2)
-    history.grants[1].handOut(0, at: 1)
+    history.grants[1].handOut(0, for: nil, at: 1)
     history.wasEndAskedFor = { account, _ in account == "user1001-1" }
     revoke("rt-2")
     #expect(simulator.finding == nil)
     history.wasEndAskedFor = { _, _ in false }
     signIn(as: 3)
-    history.grants[2].handOut(0, at: 1)
+    history.grants[2].handOut(0, for: nil, at: 1)
     signIn(as: 4)
     // A later sign-in has replaced this one.
     revoke("rt-3")
     #expect(simulator.finding == nil)
-    history.grants[3].handOut(0, at: 1)
+    history.grants[3].handOut(0, for: nil, at: 1)
     revoke("rt-4")
     #expect(simulator.finding?.contains("of user1001-1, for which nobody asked") == true)
   }

@@ -72,23 +72,34 @@ extension Simulation {
     guard let list = client.ask("account.list", [:], limit: .seconds(60)),
       let accounts = list["result"]?["accounts"]?.arrayValue
     else { return simulator.fail("\(client.name): account.list has no answer") }
-    for (provider, path) in [("demo", "/oidc"), ("paysafe", "/paysafe")] {
+    for (provider, path) in [("demo", "/oidc"), ("service", "/oidc"), ("paysafe", "/paysafe")] {
       for account in accounts where account["provider"] == .string(provider) {
-        checkToken(of: account, at: path, client)
+        checkToken(["forceRefresh": true], of: account, at: path, client)
+        guard provider == "demo" else { continue }
+        for audience in OpenIDWorkload.audiences {
+          checkToken(["audience": .string(audience)], of: account, at: path, client)
+        }
+        checkToken(["field": "idToken"], of: account, at: path, client)
       }
     }
   }
 
-  private func checkToken(of account: JSONValue, at provider: String, _ client: SimulatedClient) {
+  /// Checks that a call gets a token of an account.
+  ///
+  /// - Parameter parameters: What the call asks for.
+  private func checkToken(
+    _ parameters: JSONValue, of account: JSONValue, at provider: String, _ client: SimulatedClient
+  ) {
     let id = account["id"] ?? ""
     let name = SandboxAccount.name(of: account["subject"]?.stringValue ?? "")
     let answer = client.ask(
-      "token.get", ["account": id, "forceRefresh": true], limit: .seconds(120))
+      "token.get", parameters.adding(["account": id]), limit: .seconds(120))
     guard let answer else { return simulator.fail("\(client.name): token.get has no answer") }
     if answer["result"] != nil || parts.history.isExcused(name, at: provider) { return }
-    // A provider without a revocation endpoint does not see that the daemon drops the tokens.
+    // The provider does not see that the daemon drops tokens: Paysafe has no revocation endpoint,
+    // and a client itself has no sign-in that ends.
     let signIn = parts.history.lastSignIn(name, at: provider)
-    if provider == "/paysafe",
+    if provider == "/paysafe" || name == ServiceWorkload.clientID,
       parts.checks.acknowledged.wasEndAskedFor(name, since: signIn)
     {
       return

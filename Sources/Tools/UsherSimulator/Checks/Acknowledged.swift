@@ -169,7 +169,7 @@ final class Acknowledged {
   /// tokens were revoked, and the call was sent afterwards.
   func wasRevoked(_ account: String?, _ issue: TokenHistory.Issue, before call: UInt64) -> Bool {
     guard let account, let revocation = accounts[account]?.revocation else { return false }
-    return issue.grant.newestHandedOut(at: revocation.sent) >= issue.generation
+    return issue.grant.newestHandedOut(for: issue.audience, at: revocation.sent) >= issue.generation
       && revocation.answered < call
   }
 }

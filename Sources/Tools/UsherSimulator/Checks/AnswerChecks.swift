@@ -88,13 +88,14 @@ final class AnswerChecks {
     for flow in result["flows"]?.arrayValue ?? [] { acknowledged.check(flow: flow, call) }
     if let flow = result["flow"] { acknowledged.check(flow: flow, call) }
     if let token = result["accessToken"]?.stringValue { check(token, call, result) }
+    if let token = result["idToken"]?.stringValue { check(idToken: token, call, result) }
   }
 
   /// Checks that accounts are the caller's.
   private func check(_ accounts: [JSONValue], for call: SimulatedClient.Call) {
     for account in accounts {
       let subject = account["subject"]?.stringValue ?? ""
-      if provided.owner(of: subject) != call.uid {
+      if !provided.mayBelong(subject, to: call.uid) {
         simulator.fail("\(call.client) of \(call.uid) is told of the account \(subject)")
       }
     }
@@ -102,7 +103,7 @@ final class AnswerChecks {
 
   private func check(_ token: String, _ call: SimulatedClient.Call, _ result: JSONValue) {
     if provided.isKnown(token) {
-      if provided.owner(of: token) != call.uid {
+      if !provided.mayBelong(token, to: call.uid) {
         simulator.fail("\(call.client) of \(call.uid) received a token of another user")
       }
       return
@@ -111,22 +112,16 @@ final class AnswerChecks {
       return simulator.fail("\(call.client) received a token that no provider issued")
     }
     let (account, client) = (issue.grant.account, call.client)
-    if provided.owner(of: account) != call.uid {
-      simulator.fail("\(client) of \(call.uid) received a token of \(account)")
-    }
+    checkOwner(of: issue.grant, call)
     let id = result["account"]?.stringValue
-    if let asked = call.account, let name = acknowledged.name(of: asked),
-      SandboxAccount.name(of: name) != account
-    {
-      simulator.fail("\(client) asked for a token of \(name) and received one of \(account)")
+    if issue.audience != call.audience {
+      simulator.fail(
+        "\(client) asked for a token for \(call.audience ?? "no audience") and received one for "
+          + (issue.audience ?? "none"))
     }
-    // The answer may have waited for a client that reads late. A machine that was booted again, and
-    // whose clock was set, cannot know how old a token is.
-    let clock = history.clock()
+    // The answer may have waited for a client that reads late.
     let isClockRight =
-      issue.isEndATime
-      ? !acknowledged.wasClockSet
-      : issue.clock.boot == clock.boot || issue.clock.error == clock.error
+      issue.isEndATime ? !acknowledged.wasClockSet : isComparable(history.clock(), issue.clock)
     if issue.end <= call.sentAt, isClockRight {
       simulator.fail(
         "\(client) received token \(issue.generation) of \(account), which had ended "
@@ -137,11 +132,42 @@ final class AnswerChecks {
         "\(client) received token \(issue.generation) of \(account), which was revoked before the "
           + "call")
     }
-    let newest = issue.grant.newestHandedOut(at: call.sentAt)
+    let newest = issue.grant.newestHandedOut(for: issue.audience, at: call.sentAt)
     if issue.generation < newest {
       simulator.fail(
         "\(client) received token \(issue.generation) of \(account) after \(newest) was handed out")
     }
-    issue.grant.handOut(issue.generation, at: simulator.now)
+    issue.grant.handOut(issue.generation, for: issue.audience, at: simulator.now)
   }
+
+  private func check(idToken: String, _ call: SimulatedClient.Call, _ result: JSONValue) {
+    guard let issue = history.issue(ofIDToken: idToken) else {
+      return simulator.fail("\(call.client) received an ID token that no provider issued")
+    }
+    checkOwner(of: issue.grant, call)
+    if issue.end <= call.sentAt, isComparable(history.clock(), issue.clock) {
+      simulator.fail(
+        "\(call.client) received an ID token of \(issue.grant.account), which had ended "
+          + "\((call.sentAt - issue.end) / 1_000_000) ms before the call")
+    }
+  }
+
+  /// Checks that a token is of the caller's account, and of the account that the call names.
+  private func checkOwner(of grant: Grant, _ call: SimulatedClient.Call) {
+    if provided.owner(of: grant.account) != call.uid {
+      simulator.fail("\(call.client) of \(call.uid) received a token of \(grant.account)")
+    }
+    if let asked = call.account, let name = acknowledged.name(of: asked),
+      SandboxAccount.name(of: name) != grant.account
+    {
+      simulator.fail(
+        "\(call.client) asked for a token of \(name) and received one of \(grant.account)")
+    }
+  }
+
+  /// Whether the daemon can know how much time passed between two states of the clocks: a machine
+  /// that was booted again, and whose clock was set, cannot.
+  private func isComparable(
+    _ now: TokenHistory.MachineClock, _ then: TokenHistory.MachineClock
+  ) -> Bool { then.boot == now.boot || then.error == now.error }
 }

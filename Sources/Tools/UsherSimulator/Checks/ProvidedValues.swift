@@ -23,6 +23,11 @@ final class ProvidedValues: @unchecked Sendable {
     (owners[value] ?? nil) ?? SandboxAccount.owner(value)
   }
 
+  /// Whether a value may be shown to a user: it is the user's, or a provider gave it to anybody.
+  func mayBelong(_ value: String, to uid: UInt32) -> Bool {
+    owners[value] == nil ? owner(of: value) == uid : isProvided(value, to: uid)
+  }
+
   func isKnown(_ value: String) -> Bool { owners[value] != nil }
 
   /// Remembers something that later requests mean without saying it.

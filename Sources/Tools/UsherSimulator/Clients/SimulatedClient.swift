@@ -14,6 +14,8 @@ final class SimulatedClient {
     /// The account and the flow that the call names.
     let account: String?
     let flow: String?
+    /// The audience of the token that the call asks for.
+    var audience: String?
     /// Whether the call names an object of another user.
     let isForeign: Bool
     /// The flow that the call starts.
@@ -162,7 +164,7 @@ final class SimulatedClient {
     ])
     switch method {
     case "refresh": return ("token.get", chosen.adding(["forceRefresh": true]))
-    case "token.get": return (method, chosen)
+    case "token.get": return (method, chosen.adding(tokenParameters()))
     case "flow.start": return (method, [:])
     case "flow.wait":
       return (
@@ -180,6 +182,15 @@ final class SimulatedClient {
     case "account.get", "account.forget", "token.revoke":
       return (method, ["account": .string(account ?? "acc_none")])
     default: return (method, [:])
+    }
+  }
+
+  /// Returns what a client may ask of a token: an audience, or the ID token.
+  private func tokenParameters() -> [String: JSONValue] {
+    switch random.number(0...9) {
+    case 0...2: ["audience": .string(random.pick(OpenIDWorkload.audiences))]
+    case 3: ["field": "idToken"]
+    default: [:]
     }
   }
 
@@ -204,7 +215,7 @@ final class SimulatedClient {
     }
     let call = Call(
       client: name, uid: uid, method: method, provider: provider, account: account, flow: flow,
-      isForeign: isForeign,
+      audience: params["audience"]?.stringValue, isForeign: isForeign,
       start: start, asks: asks, sentAt: simulator.now)
     checks.begin(call)
     calls[id] = call

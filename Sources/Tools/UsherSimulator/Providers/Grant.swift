@@ -19,8 +19,9 @@ final class Grant {
   private(set) var isKnown = false
   /// The newest generation that reached the daemon; -1 if none did.
   private var delivered = -1
-  /// The newest generation that the daemon had handed out, with the time, in ascending order.
-  private var handedOut: [(time: UInt64, generation: Int)] = []
+  /// The newest generation that the daemon had handed out for each audience, with the time, in
+  /// ascending order. The key is empty for tokens without an audience.
+  private var handedOut: [String: [(time: UInt64, generation: Int)]] = [:]
 
   init(provider: String, account: String, begin: UInt64) {
     self.provider = provider
@@ -46,17 +47,22 @@ final class Grant {
 
   /// Records that the daemon was killed: it has stored what it handed out, and perhaps no more.
   func daemonWasKilled() {
-    if delivered > handedOut.last?.generation ?? -1 { lose(delivered) }
+    if delivered > newestHandedOut { lose(delivered) }
   }
 
-  func handOut(_ generation: Int, at time: UInt64) {
-    guard generation > handedOut.last?.generation ?? -1 else { return }
-    handedOut.append((time, generation))
+  func handOut(_ generation: Int, for audience: String?, at time: UInt64) {
+    let key = audience ?? ""
+    guard generation > handedOut[key]?.last?.generation ?? -1 else { return }
+    handedOut[key, default: []].append((time, generation))
     if let lost, lost <= generation { self.lost = nil }
   }
 
-  /// Returns the newest generation that had been handed out at a time; -1 if none had.
-  func newestHandedOut(at time: UInt64) -> Int {
-    handedOut.last { $0.time < time }?.generation ?? -1
+  /// The newest generation that was handed out, for any audience; -1 if none was.
+  var newestHandedOut: Int { handedOut.values.compactMap(\.last?.generation).max() ?? -1 }
+
+  /// Returns the newest generation that had been handed out for an audience at a time; -1 if none
+  /// had.
+  func newestHandedOut(for audience: String?, at time: UInt64) -> Int {
+    handedOut[audience ?? ""]?.last { $0.time < time }?.generation ?? -1
   }
 }

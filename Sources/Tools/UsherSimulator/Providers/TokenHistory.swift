@@ -17,6 +17,16 @@ final class TokenHistory: @unchecked Sendable {
     let clock: MachineClock
     /// Whether the reply says the end as a time, which a machine with a wrong clock misunderstands.
     let isEndATime: Bool
+    /// The audience for which the token was requested; nil if for none.
+    let audience: String?
+  }
+
+  /// An ID token that a provider issued.
+  struct IDTokenIssue {
+    let grant: Grant
+    /// The time, in nanoseconds of the simulation, at which the token ends.
+    let end: UInt64
+    let clock: MachineClock
   }
 
   struct MachineClock: Equatable {
@@ -43,6 +53,7 @@ final class TokenHistory: @unchecked Sendable {
   /// Returns since when the disk has accepted nothing; nil if it may accept something.
   var diskRefusesSince: () -> UInt64? = { nil }
   private var accessTokens: [String: Issue] = [:]
+  private var idTokens: [String: IDTokenIssue] = [:]
   private var refreshTokens: [String: Grant] = [:]
   private(set) var grants: [Grant] = []
   private var presentations: [String: Presentation] = [:]
@@ -138,9 +149,14 @@ final class TokenHistory: @unchecked Sendable {
     let issue = Issue(
       accessToken: tokens.accessToken, refreshToken: tokens.refreshToken, begin: simulator.now,
       end: simulator.now + UInt64(tokens.seconds) * 1_000_000_000, grant: grant,
-      generation: grant.generations, clock: clock(), isEndATime: tokens.isEndATime)
+      generation: grant.generations, clock: clock(), isEndATime: tokens.isEndATime,
+      audience: tokens.audience)
     grant.generations += 1
     accessTokens[tokens.accessToken] = issue
+    if let token = tokens.idToken {
+      idTokens[token.text] = IDTokenIssue(
+        grant: grant, end: simulator.now + UInt64(token.seconds) * 1_000_000_000, clock: clock())
+    }
     if let token = tokens.refreshToken {
       refreshTokens[token] = grant
       grant.refreshToken = token
@@ -192,7 +208,7 @@ final class TokenHistory: @unchecked Sendable {
     for grant in grants { grant.daemonWasKilled() }
     for (token, presentation) in presentations {
       if case .replaced(_, let issue) = presentation,
-        issue.grant.newestHandedOut(at: .max) < issue.generation
+        issue.grant.newestHandedOut < issue.generation
       {
         presentations[token] = .mayRepeat
       }
@@ -219,4 +235,7 @@ final class TokenHistory: @unchecked Sendable {
 
   /// Returns what is known about an access token.
   func issue(of accessToken: String) -> Issue? { accessTokens[accessToken] }
+
+  /// Returns what is known about an ID token.
+  func issue(ofIDToken idToken: String) -> IDTokenIssue? { idTokens[idToken] }
 }

@@ -5,6 +5,9 @@ import UsherSandbox
 struct OpenIDWorkload: Workload {
   let provider = "demo"
 
+  /// The services for which clients want tokens of their own.
+  static let audiences = ["https://files.example.com", "https://mail.example.com"]
+
   var configuration: String {
     """
     [[provider]]
@@ -14,6 +17,8 @@ struct OpenIDWorkload: Workload {
     client_id = "usher"
     scopes = ["openid", "profile", "email", "offline_access"]
     redirect = "loopback"
+    audience_parameter = "resource"
+    audiences = \(Self.audiences)
     """
   }
 

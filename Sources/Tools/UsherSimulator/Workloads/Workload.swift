@@ -66,7 +66,7 @@ enum ApprovalsKept {
 /// All providers of the simulated machine.
 enum Workloads {
   static let all: [any Workload] = [
-    OpenIDWorkload(), TruecallerWorkload(), BSAWorkload(), PaysafeWorkload(),
+    OpenIDWorkload(), ServiceWorkload(), TruecallerWorkload(), BSAWorkload(), PaysafeWorkload(),
     GoPayWorkload(.app), GoPayWorkload(.backend), GoPayWorkload(.snap), FreedomDeviceWorkload(),
     FreedomPartnerWorkload(), FreedomOpenIDWorkload(),
   ]

@@ -57,6 +57,10 @@ struct NewTokens {
   var tie: String?
   /// Whether the reply says the end as a time, which a machine with a wrong clock misunderstands.
   var isEndATime = false
+  /// The audience for which the access token was requested; nil if for none.
+  var audience: String?
+  /// The ID token, and the seconds until it ends; nil if there is none.
+  var idToken: (text: String, seconds: Int64)?
 }
 
 /// A request that the daemon must not repeat after it may have arrived.
