@@ -221,6 +221,8 @@ package enum OIDCAssertionAudience: String, TextSetting, Codable, CaseIterable, 
   case issuer
   /// The address of the token endpoint, which older servers demand (OIDC Core §9).
   case tokenEndpoint = "token_endpoint"
+  /// The address of the endpoint that is called, which some servers demand at each of theirs.
+  case endpoint
 }
 
 /// The section `[provider.endpoints]`. An endpoint that it does not name comes from the provider's

@@ -13,11 +13,21 @@ struct ClientAssertionTests {
     _ credential: String, _ change: (inout OIDCSettings) -> Void = { _ in },
     metadata change2: (inout OIDCMetadata) -> Void = { _ in }, attempt: Int = 0
   ) throws -> [String: String] {
+    try fields(
+      of: .refresh(Secret("r"), scope: nil, metadata(change2)), credential, change,
+      attempt: attempt)
+  }
+
+  /// The form fields of a call that authenticates the client.
+  private func fields(
+    of call: OIDCCall, _ credential: String, _ change: (inout OIDCSettings) -> Void,
+    attempt: Int = 0
+  ) throws -> [String: String] {
     let provider = try provider {
       $0.clientCredential = "work-key"
       change(&$0)
     }
-    let request = try OIDCCall.refresh(Secret("r"), scope: nil, metadata(change2)).render(
+    let request = try call.render(
       RenderContext(
         provider: Provider(provider)!, credential: Secret(credential),
         clientAuthAttempt: attempt, transition: moment()))
@@ -118,12 +128,23 @@ struct ClientAssertionTests {
         code, authenticating: text, using: SymmetricKey(data: Array(secret.utf8))))
   }
 
-  @Test("an assertion is for the token endpoint if the operator says so")
-  func audience() throws {
+  @Test(
+    "an assertion is for the token endpoint or the called endpoint if the operator says so",
+    arguments: [
+      (OIDCAssertionAudience.issuer, "", ""), (.tokenEndpoint, "/token", "/token"),
+      (.endpoint, "/token", "/revoke"),
+    ])
+  func audience(of setting: OIDCAssertionAudience, token: String, revocation: String) throws {
     let key = P256.Signing.PrivateKey().pemRepresentation
-    let fields = try fields(key, { $0.assertionAudience = .tokenEndpoint })
-    let claims = try parts(try #require(fields["client_assertion"])).claims
-    #expect(claims["aud"]?.stringValue == issuer + "/token")
+    let calls: [(OIDCCall, audience: String)] = [
+      (.refresh(Secret("r"), scope: nil, metadata()), token),
+      (.revoke(.init(token: Secret("r"), kind: .refreshToken), metadata()), revocation),
+    ]
+    for (call, audience) in calls {
+      let fields = try fields(of: call, key) { $0.assertionAudience = setting }
+      let claims = try parts(try #require(fields["client_assertion"])).claims
+      #expect(claims["aud"]?.stringValue == issuer + audience)
+    }
   }
 
   @Test("a credential that is no usable key is refused with a sentence that shows nothing of it")

@@ -73,7 +73,8 @@ extension OIDCCall {
       throw UsherError(
         .internalError, "a form body was requested for an OpenID call that is sent without one")
     }
-    let client = try ClientAuthentication(context, metadata.clientAuthTerms(context.provider))
+    let client = try ClientAuthentication(
+      context, metadata.clientAuthTerms(context.provider, at: endpoint))
     // An authorization request names the client, however it authenticates itself (RFC 9126 §2.1).
     if case .pushAuthorization = self, !client.fields.contains(where: { $0.name == "client_id" }) {
       fields.append(("client_id", context.provider.settings.clientID))
@@ -105,7 +106,7 @@ extension OIDCCall {
       let client = ("client_id", context.provider.settings.clientID)
       return .form(endpoint, fields + [client], headers: [.bearer(bearer)])
     }
-    var terms = metadata.clientAuthTerms(context.provider)
+    var terms = metadata.clientAuthTerms(context.provider, at: endpoint)
     terms.methods = metadata.revocationAuthMethods ?? terms.methods
     let client = try ClientAuthentication(context, terms)
     return .form(endpoint, fields + client.fields, headers: client.headers)
@@ -125,12 +126,18 @@ extension OIDCCall {
 }
 
 extension OIDCMetadata {
+  /// - Parameter endpoint: The address of the endpoint at which the client authenticates itself.
   fileprivate func clientAuthTerms(
-    _ provider: Provider<OIDCSettings>
+    _ provider: Provider<OIDCSettings>, at endpoint: String
   ) -> ClientAuthentication.Terms {
-    .init(
-      methods: clientAuthMethods, algorithms: clientAuthAlgorithms,
-      audience: provider.settings.assertionAudience == .issuer ? issuer : tokenEndpoint ?? issuer)
+    let audience =
+      switch provider.settings.assertionAudience {
+      case .issuer: issuer
+      case .tokenEndpoint: tokenEndpoint ?? issuer
+      case .endpoint: endpoint
+      }
+    return .init(
+      methods: clientAuthMethods, algorithms: clientAuthAlgorithms, audience: audience)
   }
 }
 
