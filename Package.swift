@@ -323,7 +323,12 @@ let package = Package(
     endToEndTests("LocalAuth"),
     endToEndTests("OIDC"),
     endToEndTests("Paysafe", ["UsherKit", "SeedExamples", "UsherKitUIKitShim", crypto]),
-    endToEndTests("Peers", exclude: ["browser.py", "glewlwyd.py"]),
+    endToEndTests(
+      "Peers",
+      exclude: [
+        "authlib_server.py", "browser.py", "glewlwyd.py", "idpyoidc_server.py",
+        "lemonldap_server.py", "person.py",
+      ]),
     endToEndTests("Service"),
     endToEndTests("Simulation"),
     endToEndTests(

@@ -21,10 +21,14 @@ enum Browser {
   static func visit(
     _ url: String, _ pages: Pages, _ decision: Decision = .allow, userCode: String? = nil
   ) throws -> Page {
-    let visit = try run(
-      Peers.python,
-      [Peers.script("browser.py"), pages.rawValue, url, decision.rawValue]
-        + (userCode.map { [$0] } ?? []), within: 120)
+    try page(
+      from: [Peers.script("browser.py"), pages.rawValue, url, decision.rawValue]
+        + (userCode.map { [$0] } ?? []))
+  }
+
+  /// Runs a Python script that visits pages, and returns the last page, which the script prints.
+  static func page(from script: [String]) throws -> Page {
+    let visit = try run(Peers.python, script, within: 120)
     guard visit.status == 0 else { throw TestError("the browser failed: \(visit.errors)") }
     let shown = try JSONValue(parsing: Array(visit.output.utf8))
     return Page(
@@ -39,12 +43,20 @@ extension RawClient {
     _ provider: String, at pages: Browser.Pages, _ decision: Browser.Decision = .allow,
     params: JSONValue = [:]
   ) throws -> (end: JSONValue, page: Browser.Page) {
-    let flow = try startFlow(provider, params: params)
+    try signIn(provider, params: params) { try Browser.visit($0, pages, decision) }
+  }
+
+  /// Runs a flow with a page to its end; the closure visits the page.
+  func signIn(
+    _ provider: String, _ kind: String = "authorize", params: JSONValue = [:],
+    visit: (String) throws -> Browser.Page
+  ) throws -> (end: JSONValue, page: Browser.Page) {
+    let flow = try startFlow(provider, kind, params: params)
     guard let url = flow["step"]?["url"]?.stringValue else {
       throw TestError(
         "the flow has no page to open: \(String(decoding: flow.encoded(), as: UTF8.self))")
     }
-    let page = try Browser.visit(url, pages, decision)
+    let page = try visit(url)
     return (try finished(flow), page)
   }
 

@@ -7,20 +7,21 @@ import UsherTestKit
 final class GlewlwydUnderTest: Sendable {
   private let place: TemporaryDirectory
   private let program: RunningProgram
+  private let port: Int
   private let api: String
   /// The only redirect URI that glewlwyd accepts; it compares the URI character by character.
   let redirect: String
 
   init() throws {
     place = try TemporaryDirectory()
-    let port = try LoopbackPort.unused()
+    port = try LoopbackPort.unused()
     api = "http://127.0.0.1:\(port)/api"
     redirect = "http://127.0.0.1:\(try LoopbackPort.unused())/callback"
     try Self.script(["prepare", place.path, "\(port)"])
     program = try RunningProgram(
       "/usr/bin/glewlwyd", ["--config-file=\(place.file("glewlwyd.conf"))"],
       log: place.file("out"))
-    try eventually("glewlwyd listens: \(program.log)") { [program] in
+    try eventually("glewlwyd listens: \(program.log)") { [program, port] in
       guard program.isRunning else { throw TestError("glewlwyd ended: \(program.log)") }
       return (try? Web.get("http://127.0.0.1:\(port)/config"))?.status == 200
     }
@@ -29,18 +30,18 @@ final class GlewlwydUnderTest: Sendable {
 
   func stop() { program.killAtOnce() }
 
-  /// Returns a `[[provider]]` table with the client `usher-public`.
-  func provider(_ name: String, plugin: String = "oidc", more: String = "") -> String {
-    entry(name, plugin, client: "usher-public", more)
-  }
-
   /// Returns a `[[provider]]` table with the client `usher-secret`, whose secret has to be set.
-  func provider(_ name: String, credential: String) -> String {
-    entry(name, "oidc", client: "usher-secret", "client_credential = \"\(credential)\"")
+  func provider(
+    _ name: String, plugin: String = "oidc", credential: String, more: String = ""
+  ) -> String {
+    provider(
+      name, plugin: plugin, client: "usher-secret",
+      more: "client_credential = \"\(credential)\"\n" + more)
   }
 
-  private func entry(
-    _ name: String, _ plugin: String, client: String, _ more: String
+  /// Returns a `[[provider]]` table.
+  func provider(
+    _ name: String, plugin: String = "oidc", client: String = "usher-public", more: String = ""
   ) -> String {
     """
     [[provider]]
@@ -52,6 +53,18 @@ final class GlewlwydUnderTest: Sendable {
     \(more)
 
     """
+  }
+
+  /// Has the daemon make the key of a provider's client, and registers the client with it.
+  func register(_ client: String, of provider: String, at daemon: DaemonUnderTest) throws {
+    let keys = try daemon.usherctl(["provider", "jwks", provider, "--create"])
+    guard keys.status == 0 else { throw TestError("usherctl failed: \(keys.errors)") }
+    try Self.script(["register", "\(port)", redirect, client, keys.output])
+  }
+
+  /// Signs the user in, and allows everything, without a browser.
+  func visit(_ url: String) throws -> Browser.Page {
+    try Browser.page(from: [Peers.script("glewlwyd.py"), "visit", url])
   }
 
   /// Returns the introspection reply for a token (RFC 7662).

@@ -1,7 +1,7 @@
 import Foundation
 import UsherTestKit
 
-/// The programs from outside the project that these tests use: Chromium, glewlwyd and Python.
+/// The programs from outside the project that these tests use: Chromium, OpenID providers, Python.
 enum Peers {
   /// The path of the virtual environment's Python interpreter.
   static let python = "\(environment)/bin/python"
@@ -32,12 +32,14 @@ extension Peers {
   }()
 
   private static func missing() -> [String] {
-    let programs = [
-      "/usr/bin/chromium", "/usr/bin/glewlwyd", "/usr/bin/openssl", "/usr/bin/sqlite3",
+    let files = [
+      "/usr/bin/chromium", "/usr/bin/glewlwyd", "/usr/bin/openssl", "/usr/bin/plackup",
+      "/usr/bin/sqlite3", "/usr/share/lemonldap-ng/portal/htdocs/index.psgi",
     ]
-    var missing = programs.filter { !FileManager.default.isExecutableFile(atPath: $0) }
-    let tried = try? run(python, ["-c", "import playwright.sync_api, requests"])
-    if tried?.status != 0 { missing.append("playwright and requests in \(environment)") }
+    var missing = files.filter { !FileManager.default.fileExists(atPath: $0) }
+    let modules = "authlib, flask, idpyoidc, playwright.sync_api, requests"
+    let tried = try? run(python, ["-c", "import \(modules)"])
+    if tried?.status != 0 { missing.append("\(modules) in \(environment)") }
     return missing
   }
 
