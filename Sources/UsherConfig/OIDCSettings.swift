@@ -11,6 +11,8 @@ package struct OIDCSettings: SettingsSection {
   package var assertionAudience = OIDCAssertionAudience.issuer
   package var scopes = ["openid", "profile", "offline_access"]
   package var redirect = Redirect.loopback
+  /// How the provider returns the answer to an authorization request.
+  package var responseMode = OIDCResponseMode.query
   /// Whether the daemon pushes authorization requests to the provider (RFC 9126).
   package var pushedRequests = OIDCPushedRequests.auto
   /// The endpoints to use in place of those in the provider's metadata.
@@ -67,6 +69,7 @@ package struct OIDCSettings: SettingsSection {
     table.setting(&assertionAudience, "client_assertion_audience")
     table.setting(&scopes, "scopes", violation: Self.violation(scopes:))
     table.setting(&redirect, "redirect")
+    table.setting(&responseMode, "response_mode")
     table.setting(&pushedRequests, "pushed_requests")
     table.setting(&allowPrivateEndpoints, "allow_private_endpoints")
     table.setting(&clientCredentialsGrant, "client_credentials_grant")
@@ -181,6 +184,24 @@ package enum OIDCClientAuth: String, TextSetting, Codable, CaseIterable, Equatab
     case .basic, .post, .clientSecretJWT, .privateKeyJWT:
       hasCredential ? nil : "needs client_credential"
     case .none: hasCredential ? "must not be \"none\" if client_credential is set" : nil
+    }
+  }
+}
+
+/// How the provider returns the answer to an authorization request (OAuth 2.0 Multiple Response Type
+/// Encoding Practices §2.1).
+package enum OIDCResponseMode: String, TextSetting, Codable, CaseIterable, Equatable, Sendable {
+  /// In the query of the redirect URI. It is the default of the code flow, so the parameter is not
+  /// sent.
+  case query
+  /// In a form that the browser posts to the redirect URI (OAuth 2.0 Form Post Response Mode).
+  case formPost = "form_post"
+
+  /// Whether the browser posts the answer.
+  package var isPosted: Bool {
+    switch self {
+    case .query: false
+    case .formPost: true
     }
   }
 }

@@ -20,7 +20,7 @@ protocol CodeGrant: FlowMachine, RetryingMachine {
 
   /// The address at which the daemon expects the redirect.
   var redirect: Redirect { get }
-  static var redirectForm: RedirectForm { get }
+  var redirectForm: RedirectForm { get }
   /// The URL at which the app itself receives the redirect; nil if the daemon listens.
   var appRedirectURI: String? { get }
   /// Whether PKCE makes a stolen authorization code useless to another local user (RFC 7636). If it
@@ -55,7 +55,7 @@ protocol CodeGrant: FlowMachine, RetryingMachine {
 }
 
 extension CodeGrant {
-  static var redirectForm: RedirectForm { .oauth }
+  var redirectForm: RedirectForm { .oauth }
   var appRedirectURI: String? { nil }
   var hasPKCE: Bool { false }
   var listenerErrorCode: ProviderErrorCode? { nil }
@@ -81,24 +81,26 @@ extension CodeGrant {
     self.problem = problem
     if let appRedirectURI { return opened(round, redirectURI: appRedirectURI, .none) }
     prepare(round)
-    let expectation = redirect.expectation(state: secret(of: round), form: Self.redirectForm)
+    let expectation = redirect.expectation(state: secret(of: round), form: redirectForm)
     return .proceed(effects + [.listen(expectation)])
   }
 
   mutating func preparing(_ event: FlowEvent<Call>, _ round: Round) -> Answer<Call> {
-    let fixedURI = redirect.fixedURI(secret(of: round), Self.redirectForm)
+    let fixedURI = redirect.fixedURI(secret(of: round), redirectForm)
     switch event {
     case .browser(.listening(let redirectURI)):
       return opened(round, redirectURI: fixedURI ?? redirectURI, .up)
     case .browser(.listenFailed(let message, let mayReachAnother, let isBusy)):
-      guard let fixedURI else { return failed(isBusy ? .busy(message) : .noListener(message)) }
+      guard let fixedURI, !redirectForm.isPosted else {
+        return failed(isBusy ? .busy(message) : .noListener(message))
+      }
       guard hasPKCE || !mayReachAnother else {
         return failed(isBusy ? .busy(message) : .unsafeReturn(message))
       }
       if mayReachAnother { problem = .noListener(message) }
       return opened(round, redirectURI: fixedURI, .none)
     case .daemon(.resumed):
-      let expectation = redirect.expectation(state: secret(of: round), form: Self.redirectForm)
+      let expectation = redirect.expectation(state: secret(of: round), form: redirectForm)
       return .proceed([.listen(expectation)])
     case .input, .browser, .provider, .daemon, .woken: return .ignore
     }
@@ -116,7 +118,7 @@ extension CodeGrant {
     case .daemon(.resumed) where appRedirectURI == nil:
       show(round, redirectURI: redirectURI, .restoring)
       let expectation = redirect.expectation(
-        state: secret(of: round), earlier: redirectURI, form: Self.redirectForm)
+        state: secret(of: round), earlier: redirectURI, form: redirectForm)
       return .proceed([.listen(expectation)])
     case .browser(.listening(let uri)) where listener == .restoring:
       // The page that is open in the browser redirects to the old port, so it is useless at another
@@ -126,11 +128,13 @@ extension CodeGrant {
       return .proceed([])
     case .browser(.listenFailed(let message, let mayReachAnother, let isBusy))
     where listener == .restoring:
-      if isBusy, !(isFixed && hasPKCE) { return failed(.busy(message)) }
+      let canPaste = isFixed && !redirectForm.isPosted
+      if isBusy, !(canPaste && hasPKCE) { return failed(.busy(message)) }
       // Another user's program has the port to which the page that is open in the browser
       // redirects.
       if mayReachAnother, !hasPKCE { return failed(.unsafeReturn(message)) }
       guard isFixed else { return renew(round, .interrupted, &transition) }
+      guard canPaste else { return failed(.noListener(message)) }
       if mayReachAnother { problem = .noListener(message) }
       show(round, redirectURI: redirectURI, .none)
       return .proceed([])
@@ -142,8 +146,12 @@ extension CodeGrant {
   private mutating func submitted(
     _ url: Secret, _ round: Round, _ redirectURI: String, _ transition: inout TransitionContext
   ) -> Answer<Call> {
+    guard !redirectForm.isPosted else {
+      let message = "the provider sends its answer in a form, which no URL contains"
+      return .refuse(field: "input.redirectURL", message: message)
+    }
     let parsed = RedirectParseResult(
-      pasted: url, redirectURI: redirectURI, state: secret(of: round), form: Self.redirectForm)
+      pasted: url, redirectURI: redirectURI, state: secret(of: round), form: redirectForm)
     switch parsed {
     case .accepted(let answer):
       return redirected(answer, round, redirectURI: redirectURI, &transition)

@@ -25,6 +25,9 @@ package struct RedirectForm: Sendable, Equatable {
   var outcomes: [Outcome] = []
   /// Whether the redirect carries no `state`, so that the secret is the last segment of its path.
   package var isKnownByPath = false
+  /// Whether the provider sends the parameters in the body of a POST request, in place of the query
+  /// (OAuth 2.0 Form Post Response Mode).
+  package var isPosted = false
 
   /// A parameter that says whether the sign-in succeeded.
   struct Outcome: Sendable, Equatable {
@@ -102,17 +105,18 @@ extension RedirectParseResult {
   /// The length limit for queries and URLs, in bytes; longer ones are refused.
   package static let maxLength = 32 * 1024
 
-  /// Returns the `state` in the query of a redirect, by which the listener finds the flow.
+  /// Returns the `state` in the parameters of a redirect, by which the listener finds the flow.
   ///
-  /// - Returns: Nil if the query has no state or several, is too long or is not form-encoded.
+  /// - Returns: Nil if the parameters have no state or several, are too long or are not
+  ///   form-encoded.
   package static func state(in query: String) -> Secret? {
     guard query.utf8.count <= maxLength, let fields = FormEncoding.decode(query) else { return nil }
     let states = fields.filter { $0.name == "state" }
     return states.count == 1 && !states[0].value.isEmpty ? Secret(states[0].value) : nil
   }
 
-  /// Reads the query of a request to the redirect URI, without its `?`. If the form identifies
-  /// redirects by their path, the caller has already compared the path.
+  /// Reads the parameters of a request to the redirect URI: the query without its `?`, or a body. If
+  /// the form identifies redirects by their path, the caller has already compared the path.
   package init(query: String, state: Secret, form: RedirectForm = .oauth) {
     guard query.utf8.count <= Self.maxLength else {
       self = .refused("the answer is too long")

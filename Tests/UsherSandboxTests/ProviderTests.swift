@@ -105,7 +105,7 @@ struct ProviderTests {
       (["code_challenge_method": nil], "invalid_request"),
       (["prompt": "none"], "login_required"),
       (["request": "x"], "request_not_supported"),
-      (["response_mode": "form_post"], "invalid_request"),
+      (["response_mode": "fragment"], "invalid_request"),
     ]
     for (change, error) in wrong {
       let parameters = try await browser.authorize(change).parameters()

@@ -111,20 +111,46 @@ package enum Person {
     return try Web.post("\(base)/consent", form: form)
   }
 
-  /// Signs in, and follows the redirect to the daemon's listener.
+  /// Returns the address and the fields of the form with which a page answers the client.
+  package static func answer(
+    in page: Web.Reply
+  ) throws -> (address: String, fields: [String: String]) {
+    guard let form = page.text.firstMatch(of: /id="answer" method="post" action="([^"]*)"/) else {
+      throw TestError("the provider did not answer: \(page.text)")
+    }
+    var fields: [String: String] = [:]
+    for match in page.text.matches(of: /type="hidden" name="([^"]*)" value="([^"]*)"/) {
+      fields[String(match.1)] = plain(match.2)
+    }
+    return (plain(form.1), fields)
+  }
+
+  private static func plain(_ html: Substring) -> String {
+    let marks = ["&lt;": "<", "&gt;": ">", "&quot;": "\"", "&#39;": "'"]
+    return marks.reduce(String(html)) { $0.replacingOccurrences(of: $1.key, with: $1.value) }
+      .replacingOccurrences(of: "&amp;", with: "&")
+  }
+
+  /// Sends the provider's answer to the daemon's listener, as a browser does: by following a
+  /// redirect or by posting a form.
+  private static func deliver(_ reply: Web.Reply) throws -> Web.Reply {
+    if let back = reply.location { return try Web.get(back) }
+    let answer = try answer(in: reply)
+    return try Web.post(answer.address, form: answer.fields)
+  }
+
+  /// Signs in, and delivers the provider's answer to the daemon's listener.
   @discardableResult
   package static func signIn(
     at url: String, user: String = "alice", allow: Bool = true
   ) throws -> Web.Reply {
-    guard let back = try decide(at: url, user: user, allow: allow).location else {
-      throw TestError("the provider did not redirect")
-    }
+    let reply = try decide(at: url, user: user, allow: allow)
     // A restarted daemon opens its redirect listeners shortly after its socket.
     let deadline = TestDeadline()
     while true {
       let isLast = deadline.isOver
       do {
-        return try Web.get(back)
+        return try deliver(reply)
       } catch let failure as TestError where "\(failure)".contains("cannot connect") && !isLast {
         poll(nil, 0, 10)
       }

@@ -27,22 +27,41 @@ final class RedirectValidator: Sendable {
 
   enum Verdict {
     case page(RedirectPage)
+    /// The request may carry an answer in its body, which has yet to arrive.
+    case needsBody
     /// The request has a flow's path and state, but the browser's user is not verified yet.
     case answer(AuthorizationResponse, RedirectRoute)
   }
 
   /// Compares a request with the waiting flows. The comparison is cheap: it makes no system call.
-  func validate(_ head: HTTPRequestHead, at port: RedirectPort, server: SocketAddress?) -> Verdict {
+  ///
+  /// - Parameter body: The body of a request for which the verdict was ``Verdict/needsBody``.
+  func validate(
+    _ head: HTTPRequestHead, body: [UInt8]? = nil, at port: RedirectPort, server: SocketAddress?
+  ) -> Verdict {
     let parts = head.uri.split(separator: "?", maxSplits: 1, omittingEmptySubsequences: false)
-    let query = parts.count == 2 ? String(parts[1]) : ""
-    let match = port.find(path: Secret(String(parts.first ?? "")), query: query)
+    let path = Secret(String(parts.first ?? ""))
+    var parameters = parts.count == 2 ? String(parts[1]) : ""
+    let isPosted = head.method == .POST && port.expectsPost(at: path)
+    if isPosted {
+      // Parameters in the URL would be a second answer.
+      guard parts.count == 1, head.isForm else { return .page(.notOurs) }
+      guard !head.isLonger(than: RedirectParseResult.maxLength) else { return .page(.tooLong) }
+      guard let body else { return .needsBody }
+      guard let text = String(validating: body, as: UTF8.self) else { return .page(.notOurs) }
+      parameters = text
+    }
+    let match = port.find(path: path, parameters: parameters)
     if case .otherPath = match { return .page(.unknown) }
-    guard head.method == .GET else { return .page(.onlyGET) }
+    guard head.method == .GET || isPosted else { return .page(.onlyGET) }
     guard case .route(let route) = match, let number = server?.port,
       head.headers["host"] == [route.expectation.authority(port: number)],
       case .accepted(let answer) = RedirectParseResult(
-        query: query, state: route.expectation.state, form: route.expectation.form)
+        query: parameters, state: route.expectation.state, form: route.expectation.form)
     else { return .page(.notOurs) }
+    guard route.expectation.form.isPosted == isPosted else {
+      return .page(isPosted ? .onlyGET : .onlyPOST)
+    }
     return .answer(answer, route)
   }
 
@@ -88,6 +107,21 @@ final class RedirectValidator: Sendable {
   }
 }
 
+extension HTTPRequestHead {
+  /// Whether the body is a form, as its only Content-Type says.
+  fileprivate var isForm: Bool {
+    let types = headers["content-type"]
+    guard types.count == 1 else { return false }
+    let type = types[0].prefix { $0 != ";" }.filter { $0 != " " && $0 != "\t" }
+    return type.lowercased() == "application/x-www-form-urlencoded"
+  }
+
+  /// Whether the body has more bytes than a limit, as its head says.
+  fileprivate func isLonger(than limit: Int) -> Bool {
+    headers["content-length"].contains { (Int($0) ?? .max) > limit }
+  }
+}
+
 extension SocketAddress {
   var endpoint: LoopbackPeer.Endpoint? {
     guard let ipAddress, let port, let number = UInt16(exactly: port) else { return nil }
@@ -117,6 +151,8 @@ final class RedirectHandler: ChannelInboundHandler {
   private let port: RedirectPort
   private let connection: RedirectConnections.Connection
   private var isAnswered = false
+  /// The head of a request whose body is read, and what has arrived of the body.
+  private var posted: (head: HTTPRequestHead, body: [UInt8])?
   private var deadline: ScheduledTimer?
 
   init(
@@ -129,10 +165,37 @@ final class RedirectHandler: ChannelInboundHandler {
   }
 
   func channelRead(context: ChannelHandlerContext, data: NIOAny) {
-    guard case .head(let head) = unwrapInboundIn(data), !isAnswered else { return }
+    guard !isAnswered else { return }
+    switch unwrapInboundIn(data) {
+    case .head(let head): handle(head, context)
+    case .body(let bytes):
+      guard var posted else { return }
+      self.posted = nil
+      posted.body += bytes.readableBytesView
+      if posted.body.count > RedirectParseResult.maxLength {
+        isAnswered = true
+        RedirectReply(context.channel).write(.tooLong)
+      } else {
+        self.posted = posted
+      }
+    case .end:
+      if let posted { handle(posted.head, body: posted.body, context) }
+    }
+  }
+
+  private func handle(
+    _ head: HTTPRequestHead, body: [UInt8]? = nil, _ context: ChannelHandlerContext
+  ) {
+    let verdict = validator.validate(head, body: body, at: port, server: context.localAddress)
+    if case .needsBody = verdict {
+      posted = (head, [])
+      return
+    }
     isAnswered = true
+    posted = nil
     let reply = RedirectReply(context.channel)
-    switch validator.validate(head, at: port, server: context.localAddress) {
+    switch verdict {
+    case .needsBody: break
     case .page(let page): reply.write(page)
     case .answer(let answer, let route):
       connection.protect()

@@ -262,8 +262,13 @@ final class RedirectPort: Sendable {
     return isLast
   }
 
-  func find(path: Secret, query: String) -> RedirectRoutes.Match {
-    state.withLock { $0.routes.find(path: path, query: query) }
+  func find(path: Secret, parameters: String) -> RedirectRoutes.Match {
+    state.withLock { $0.routes.find(path: path, parameters: parameters) }
+  }
+
+  /// Whether a flow at this path waits for an answer in the body of a POST request.
+  func expectsPost(at path: Secret) -> Bool {
+    state.withLock { $0.routes.expectsPost(at: path) }
   }
 
   func opened(_ channel: any Channel, _ number: Int) {

@@ -17,7 +17,7 @@ enum RedirectPage: Sendable, Equatable {
   /// No flow waits for this redirect. The page does not reveal whether a flow waited before, or
   /// whose.
   case notOurs
-  case otherUser, onlyGET, unknown, busy
+  case otherUser, onlyGET, onlyPOST, tooLong, unknown, busy
 
   /// Creates the page that shows a flow's state after the flow has received the provider's answer.
   init(_ snapshot: LiveFlow.Snapshot) {
@@ -39,7 +39,8 @@ enum RedirectPage: Sendable, Equatable {
     case .notOurs: 400
     case .otherUser: 403
     case .unknown: 404
-    case .onlyGET: 405
+    case .onlyGET, .onlyPOST: 405
+    case .tooLong: 413
     case .busy: 503
     }
   }
@@ -71,6 +72,13 @@ enum RedirectPage: Sendable, Equatable {
     case .otherUser:
       ("Another user's sign-in", "This sign-in was started by another user of this machine.")
     case .onlyGET: ("Wrong method", "Only GET requests are accepted here.")
+    case .onlyPOST:
+      (
+        "Wrong method",
+        "The provider sent its answer in the address, but this sign-in asked for a form: the "
+          + "administrator should change response_mode in usherd's configuration."
+      )
+    case .tooLong: ("Too long", "The provider's answer is too long.")
     case .unknown:
       ("No such sign-in", "No sign-in is waiting at this address. " + Self.nothingWaits)
     case .busy: ("Busy", "This answer cannot be checked at the moment. Reload this page.")

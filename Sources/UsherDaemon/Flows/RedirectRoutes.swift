@@ -38,9 +38,20 @@ struct RedirectRoutes {
     case otherPath
   }
 
+  /// The number of waiting flows at a path.
+  private struct Count {
+    var all = 0
+    /// Those whose answer is the body of a POST request.
+    var posted = 0
+
+    mutating func add(_ number: Int, _ route: RedirectRoute) {
+      all += number
+      if route.expectation.form.isPosted { posted += number }
+    }
+  }
+
   private var routes: [Key: RedirectRoute] = [:]
-  /// The number of waiting flows at each path.
-  private var paths: [Secret: Int] = [:]
+  private var paths: [Secret: Count] = [:]
 
   var isEmpty: Bool { routes.isEmpty }
 
@@ -51,7 +62,7 @@ struct RedirectRoutes {
   mutating func insert(_ route: RedirectRoute) -> Bool {
     guard routes[route.key] == nil else { return false }
     routes[route.key] = route
-    paths[route.key.path, default: 0] += 1
+    paths[route.key.path, default: Count()].add(1, route)
     return true
   }
 
@@ -60,21 +71,23 @@ struct RedirectRoutes {
   mutating func remove(_ route: RedirectRoute) {
     guard routes[route.key] === route else { return }
     routes[route.key] = nil
-    let left = (paths[route.key.path] ?? 1) - 1
-    paths[route.key.path] = left > 0 ? left : nil
+    paths[route.key.path]?.add(-1, route)
+    if paths[route.key.path]?.all == 0 { paths[route.key.path] = nil }
   }
 
   /// Finds the flow for which a request is meant.
   ///
-  /// - Parameter query: The query of the request's URL, without the `?`.
-  func find(path: Secret, query: String) -> Match {
+  /// - Parameter parameters: The query of the request's URL, without the `?`, or the body.
+  func find(path: Secret, parameters: String) -> Match {
     guard paths[path] != nil else { return .otherPath }
     if let route = routes[Key(path: path, state: nil)] { return .route(route) }
-    guard let state = RedirectParseResult.state(in: query),
+    guard let state = RedirectParseResult.state(in: parameters),
       let route = routes[Key(path: path, state: state)]
     else { return .otherState }
     return .route(route)
   }
+
+  func expectsPost(at path: Secret) -> Bool { paths[path].map { $0.posted > 0 } ?? false }
 }
 
 extension RedirectExpectation {

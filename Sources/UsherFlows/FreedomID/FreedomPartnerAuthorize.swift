@@ -95,7 +95,7 @@ package struct FreedomPartnerAuthorize: FreedomFlow, CodeGrant {
 // MARK: - The browser
 
 extension FreedomPartnerAuthorize {
-  static var redirectForm: RedirectForm { .freedom }
+  var redirectForm: RedirectForm { .freedom }
 
   var redirect: Redirect { provider.settings.redirect }
 

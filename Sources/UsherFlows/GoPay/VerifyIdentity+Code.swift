@@ -43,7 +43,7 @@ extension VerifyIdentity {
 
 // The log-in page in the browser.
 extension VerifyIdentity {
-  static var redirectForm: RedirectForm { .gopay }
+  var redirectForm: RedirectForm { .gopay }
 
   var redirect: Redirect { provider.settings.redirect }
   var appRedirectURI: String? { order.redirectURI }

@@ -73,6 +73,9 @@ struct OIDCAttempt: Codable, Sendable, Equatable {
     var fields: [(name: String, value: String)] = [
       ("response_type", "code"), ("client_id", settings.clientID), ("redirect_uri", redirectURI),
     ]
+    if settings.responseMode != .query {
+      fields.append(("response_mode", settings.responseMode.rawValue))
+    }
     if !scope.isEmpty { fields.append(("scope", settings.spelling(ofScope: scope))) }
     fields.append(("state", state.unsealed().revealed()))
     if settings.hasIDTokens { fields.append(("nonce", nonce.unsealed().revealed())) }

@@ -151,6 +151,9 @@ extension OIDCAuthorize {
     guard let endpoint = metadata.authorizationEndpoint else {
       return .fail(.protocolError("the provider names no authorization endpoint"))
     }
+    if let flaw = metadata.flaw(ofResponseMode: provider.settings.responseMode) {
+      return .fail(.protocolError(flaw))
+    }
     if request.isConfiguredScope == true { request.scope = metadata.known(in: request.scope) }
     return start(OIDCAttempt(metadata, authorizationEndpoint: endpoint, &transition), nil)
   }
@@ -160,6 +163,9 @@ extension OIDCAuthorize {
 
 extension OIDCAuthorize {
   var redirect: Redirect { provider.settings.redirect }
+  var redirectForm: RedirectForm {
+    copy(.oauth) { $0.isPosted = provider.settings.responseMode.isPosted }
+  }
   var hasPKCE: Bool { provider.settings.pkce }
 
   func secret(of attempt: OIDCAttempt) -> Secret { attempt.state.unsealed() }

@@ -29,6 +29,9 @@ package struct OIDCMetadata: Codable, Sendable, Equatable {
   /// The scopes that the provider knows (`scopes_supported`); nil if the metadata does not list
   /// them. A provider need not list all that it knows.
   package var scopes: [String]?
+  /// The ways in which the provider can return the answer to an authorization request
+  /// (`response_modes_supported`); nil if the metadata does not list them.
+  package var responseModes: [String]?
   /// Whether the provider accepts only authorization requests that were pushed to it (RFC 9126 §5);
   /// nil in flows that an older version stored.
   package var requiresPushedRequests: Bool?

@@ -74,6 +74,7 @@ extension OIDCMetadata {
     clientAuthAlgorithms = reader.texts("token_endpoint_auth_signing_alg_values_supported")
     idTokenAlgorithms = reader.texts("id_token_signing_alg_values_supported")
     scopes = reader.texts("scopes_supported")
+    responseModes = reader.texts("response_modes_supported")
     if reader.isTrue("require_pushed_authorization_requests") { requiresPushedRequests = true }
     namesIssuerInRedirect = reader.isTrue("authorization_response_iss_parameter_supported")
     if tokenEndpoint == nil { throw InvalidValue("the metadata has no token_endpoint") }

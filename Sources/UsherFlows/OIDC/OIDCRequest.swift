@@ -14,6 +14,18 @@ extension OIDCMetadata {
   }
 }
 
+extension OIDCMetadata {
+  /// Returns why the provider cannot answer in a response mode, as a sentence; nil if it can, or if
+  /// its metadata lists no modes.
+  func flaw(ofResponseMode mode: OIDCResponseMode) -> String? {
+    guard mode != .query, let responseModes,
+      !responseModes.contains(where: { $0.hasSameBytes(as: mode.rawValue) })
+    else { return nil }
+    return "the provider does not offer the response mode \(mode.rawValue): set response_mode to one "
+      + "that it offers, found \(ProviderText.found(responseModes.joined(separator: ", ")))"
+  }
+}
+
 extension OIDCSettings {
   /// Returns the parameters that request a token for audiences; spaces separate several values.
   func fields(forAudiences audiences: [String]) -> [(name: String, value: String)] {

@@ -21,20 +21,47 @@ struct ConformanceTests {
       client_auth = "basic"
 
       """
+        + Self.responseModes.map { mode in
+          """
+          [[provider]]
+          name = "\(mode)"
+          type = "oidc"
+          issuer = "\(sandbox.issuer)"
+          client_id = "usher"
+          response_mode = "\(mode)"
+
+          """
+        }.joined()
     }
     _ = try fixture.daemon.admin().call(
       "credential.set", ["name": "work-secret", "value": "s3cret:with/odd+chars"])
   }
 
+  /// The response modes of modules. A provider is named after each.
+  private static let responseModes = ["form_post"]
+
   private struct Module {
     let name: String
     let isAccepted: Bool
     let fault: String
+    /// The response mode that a client must request; nil: any.
+    let responseMode: String?
+
+    /// The reason with which a sign-in is refused.
+    var reason: JSONValue {
+      name == "FormPostError" ? "provider_rejected" : "provider_protocol_error"
+    }
+
+    /// The provider whose client the module is about.
+    var provider: String {
+      responseMode ?? (name == "ClientSecretBasic" ? "confidential" : "demo")
+    }
 
     init(_ json: JSONValue) {
       name = json["name"]?.stringValue ?? ""
       isAccepted = json["isAccepted"] == true
       fault = json["fault"]?.stringValue ?? ""
+      responseMode = json["responseMode"]?.stringValue
     }
   }
 
@@ -53,12 +80,11 @@ struct ConformanceTests {
   @Test("each module about a sign-in is accepted, or refused with a message that names the fault")
   func signIn() throws {
     let modules = try modules("signIn")
-    #expect(modules.count == 21)
+    #expect(modules.count == 23)
     for module in modules {
       try forget()
       try choose(module)
-      let needsSecret = module.name == "ClientSecretBasic"
-      let flow = try fixture.app.startFlow(needsSecret ? "confidential" : "demo")
+      let flow = try fixture.app.startFlow(module.provider)
       if flow["status"] == "active" { try Person.signIn(at: flow.url) }
       let end = try fixture.app.finished(flow)
       #expect(
@@ -67,11 +93,11 @@ struct ConformanceTests {
       if !module.isAccepted {
         let message = end.failure["message"]?.stringValue ?? ""
         #expect(message.contains(module.fault), "\(module.name): \(message)")
-        #expect(end.failure["reason"] == "provider_protocol_error", "\(module.name)")
+        #expect(end.failure["reason"] == module.reason, "\(module.name)")
       }
       #expect(!end.hasSecret, "\(module.name)")
     }
-    #expect(try fixture.accounts.count == 2)
+    #expect(try fixture.accounts.count == 2 + Self.responseModes.count)
   }
 
   @Test(

@@ -6,10 +6,10 @@ protocol SignInBackend: Actor, Backend {
   nonisolated var path: String { get }
   var ledger: Ledger { get set }
 
-  /// Redirects to the client with these parameters and those that the server adds.
+  /// Answers the client with these parameters and those that the server adds.
   func authorizationResponse(
-    to redirectURI: String, state: String?, _ call: EndpointCall, _ parameters: [String: String]
-  ) -> Reply
+    to target: ResponseTarget, _ call: EndpointCall, _ parameters: [String: String]
+  ) async -> Reply
 }
 
 extension SignInBackend {
@@ -21,7 +21,7 @@ extension SignInBackend {
     else { return context.pages.expired() }
     if form["action"] == "cancel", case .authorization(let request) = transaction.purpose {
       ledger.end(id)
-      return denied(request, call)
+      return await denied(request, call)
     }
     let user = context.users.signingIn(form["username"], password: form["password"])
     do {
@@ -52,15 +52,14 @@ extension SignInBackend {
         title: allowed ? "The device is signed in" : "You denied access",
         text: "You can close this window.", status: 200, error: allowed ? nil : "access_denied")
     case .authorization(let request):
-      guard allowed else { return denied(request, call) }
+      guard allowed else { return await denied(request, call) }
       let authorization = TokenAuthorization(
         clientID: request.client.id, user: user, scope: request.scope, nonce: request.nonce,
         authTime: authTime, accessType: request.accessType, resources: request.resources)
       let code = ledger.tokens.issueCode(
         for: authorization, redirectURI: request.redirectURI, challenge: request.challenge,
         now: now)
-      return authorizationResponse(
-        to: request.redirectURI, state: request.state, call, ["code": code])
+      return await authorizationResponse(to: request.target, call, ["code": code])
     }
   }
 
@@ -71,9 +70,9 @@ extension SignInBackend {
     return loginPage(.device, begun.id, begun.csrf, userCode: form?["user_code"])
   }
 
-  private func denied(_ request: AuthorizationRequest, _ call: EndpointCall) -> Reply {
-    authorizationResponse(
-      to: request.redirectURI, state: request.state, call,
+  private func denied(_ request: AuthorizationRequest, _ call: EndpointCall) async -> Reply {
+    await authorizationResponse(
+      to: request.target, call,
       ["error": "access_denied", "error_description": "the person denied the request"])
   }
 

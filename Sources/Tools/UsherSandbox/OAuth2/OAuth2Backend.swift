@@ -77,11 +77,11 @@ extension OAuth2Backend {
   }
 
   func authorizationResponse(
-    to redirectURI: String, state: String?, _ call: EndpointCall, _ parameters: [String: String]
+    to target: ResponseTarget, _ call: EndpointCall, _ parameters: [String: String]
   ) -> Reply {
     var members = parameters.mapValues { JSON.string($0) }
-    members["state"] = state.map { .string($0) }
-    return .redirect(to: redirectURI, adding: members, error: parameters["error"])
+    members["state"] = target.state.map { .string($0) }
+    return .redirect(to: target.redirectURI, adding: members, error: parameters["error"])
   }
 
   /// Exchanges a code for tokens. A different redirect URI is refused as `redirect_uri_mismatch`.

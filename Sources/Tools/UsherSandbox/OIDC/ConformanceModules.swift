@@ -12,6 +12,8 @@ package struct ConformanceModule: Sendable {
   package let fault: String
   /// The changes of the backend's settings.
   let settings: [String: JSON]
+  /// The response mode that the client must request; nil: any.
+  var responseMode: ResponseMode?
   /// Whether the provider signs with a new key, and whether it withdraws the old one.
   var rotation: Rotation?
 
@@ -25,13 +27,14 @@ package struct ConformanceModule: Sendable {
 
   private init(
     _ name: String, _ settings: [String: JSON] = [:], during phase: Phase = .signIn,
-    refusedBy fault: String = "", rotation: Rotation? = nil
+    refusedBy fault: String = "", mode: ResponseMode? = nil, rotation: Rotation? = nil
   ) {
     self.name = name
     self.phase = phase
     self.isAccepted = fault.isEmpty
     self.fault = fault
     self.settings = settings
+    self.responseMode = mode
     self.rotation = rotation
   }
 
@@ -65,6 +68,11 @@ package struct ConformanceModule: Sendable {
     .init("MissingAtHash", claims(["at_hash": .null])),
     .init("InvalidAtHash", claims(["at_hash": "AAAA"]), refusedBy: "at_hash"),
     .init("SignedUsingES256", ["idToken": ["alg": "ES256"]]),
+    .init("FormPost", mode: .formPost),
+    .init(
+      "FormPostError",
+      ["authorizeResponse": ["code": .null, "error": "invalid_scope"]], refusedBy: "invalid_scope",
+      mode: .formPost),
 
     .init("RefreshToken", during: .refresh),
     .init(
@@ -96,6 +104,7 @@ extension OIDCBackend {
           [
             "name": .string(module.name), "phase": .string(module.phase.rawValue),
             "isAccepted": .bool(module.isAccepted), "fault": .string(module.fault),
+            "responseMode": module.responseMode.map { .string($0.rawValue) } ?? .null,
           ]
         })
     ])

@@ -3,6 +3,7 @@ package import FoundationEssentials
 /// A valid authorization request. Its redirect URI is registered for its client.
 package struct AuthorizationRequest: Sendable, Hashable {
   package var client: Client
+  package var responseMode = ResponseMode.query
   package var redirectURI: String
   package var state: String?
   package var scope: [String]
@@ -14,6 +15,39 @@ package struct AuthorizationRequest: Sendable, Hashable {
   package var accessType: String?
   /// The resources for which tokens will be requested (RFC 8707 §2).
   package var resources: [String] = []
+
+  /// Where the response goes.
+  var target: ResponseTarget {
+    ResponseTarget(
+      clientID: client.id, redirectURI: redirectURI, state: state, mode: responseMode)
+  }
+}
+
+/// How a response reaches the client: the values of the parameter `response_mode`.
+package enum ResponseMode: String, Sendable, CaseIterable {
+  case query
+  /// OAuth 2.0 Form Post Response Mode.
+  case formPost = "form_post"
+
+  init(_ form: Form) throws(OAuthError) {
+    guard let name = form["response_mode"] else {
+      self = .query
+      return
+    }
+    guard let mode = ResponseMode(rawValue: name) else {
+      let names = Self.allCases.map(\.rawValue).joined(separator: ", ")
+      throw OAuthError("invalid_request", "response_mode must be one of \(names)")
+    }
+    self = mode
+  }
+}
+
+/// Where and how the response to an authorization request is sent.
+package struct ResponseTarget: Sendable, Hashable {
+  package var clientID: String
+  package var redirectURI: String
+  package var state: String?
+  package var mode = ResponseMode.query
 }
 
 /// One user's passage through the sandbox's pages, from the first page to the decision.

@@ -19,9 +19,11 @@ extension OIDCBackend {
       let begun = ledger.begin(.authorization(request), now: context.clock.now())
       return loginPage(.authorization(request), begun.id, begun.csrf, username: request.loginHint)
     } catch {
-      return authorizationResponse(
-        to: redirectURI, state: form["state"], call,
-        ["error": error.error, "error_description": error.description])
+      let target = ResponseTarget(
+        clientID: client.id, redirectURI: redirectURI, state: form["state"],
+        mode: (try? ResponseMode(form)) ?? .query)
+      return await authorizationResponse(
+        to: target, call, ["error": error.error, "error_description": error.description])
     }
   }
 
@@ -68,9 +70,7 @@ extension AuthorizationRequest {
     guard form["response_type"] == "code" else {
       throw OAuthError("unsupported_response_type", "response_type must be code")
     }
-    guard form["response_mode"] ?? "query" == "query" else {
-      throw OAuthError("invalid_request", "response_mode must be query")
-    }
+    let mode = try ResponseMode(form)
     guard !form.has("request"), !form.has("request_uri") else {
       throw OAuthError("request_not_supported", "request objects are not supported")
     }
@@ -84,7 +84,7 @@ extension AuthorizationRequest {
       throw OAuthError("login_required", "no user is signed in, and prompt is none")
     }
     self.init(
-      client: client, redirectURI: redirectURI, state: form["state"],
+      client: client, responseMode: mode, redirectURI: redirectURI, state: form["state"],
       scope: try Scope.parse(form["scope"]), nonce: form["nonce"], challenge: challenge,
       loginHint: form["login_hint"], accessType: form["access_type"],
       resources: form.audiences)

@@ -16,7 +16,7 @@ extension OIDCBackend {
       "introspection_endpoint": url("introspect"),
       "device_authorization_endpoint": url("device_authorization"),
       "response_types_supported": ["code"],
-      "response_modes_supported": ["query"],
+      "response_modes_supported": .array(ResponseMode.allCases.map { .string($0.rawValue) }),
       "grant_types_supported": [
         "authorization_code", "refresh_token", "urn:ietf:params:oauth:grant-type:device_code",
       ],

@@ -1,13 +1,18 @@
 extension OIDCBackend: SignInBackend {
-  /// Redirects to the client, with `iss` (RFC 9207) and the overrides from the settings.
+  /// Answers the client in the response mode of its request, with `iss` (RFC 9207) and the overrides
+  /// from the settings.
   func authorizationResponse(
-    to redirectURI: String, state: String?, _ call: EndpointCall, _ parameters: [String: String]
-  ) -> Reply {
+    to target: ResponseTarget, _ call: EndpointCall, _ parameters: [String: String]
+  ) async -> Reply {
     var members = parameters.mapValues { JSON.string($0) }
-    members["state"] = state.map { .string($0) }
+    members["state"] = target.state.map { .string($0) }
     members["iss"] = .string(issuer(call))
-    return .redirect(
-      to: redirectURI, adding: members.applying(overrides: settings.authorizeResponse),
-      error: parameters["error"])
+    members = members.applying(overrides: settings.authorizeResponse)
+    switch target.mode {
+    case .query:
+      return .redirect(to: target.redirectURI, adding: members, error: parameters["error"])
+    case .formPost:
+      return context.pages.formPost(members, to: target.redirectURI, error: parameters["error"])
+    }
   }
 }

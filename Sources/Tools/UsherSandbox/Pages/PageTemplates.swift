@@ -2,7 +2,7 @@
 enum PageTemplates {
   static let all = [
     "layout": layout, "login": login, "consent": consent, "message": message, "index": index,
-    "outbox": outbox, "walletLogin": walletLogin, "approval": approval,
+    "formPost": formPost, "outbox": outbox, "walletLogin": walletLogin, "approval": approval,
     "gopayLogin": gopayLogin, "gopayCapture": gopayCapture,
     "freedomLogin": freedomLogin, "freedomOwn": freedomOwn,
     "bsaSite": bsaSite, "bsaSignIn": bsaSignIn,
@@ -70,6 +70,20 @@ enum PageTemplates {
     <tr><th>User name</th><th>Password</th></tr>
     {{#users}}<tr><td>{{name}}</td><td>{{password}}</td></tr>{{/users}}
     </table>
+    {{/content}}
+    {{/layout}}
+    """
+
+  private static let formPost = """
+    {{<layout}}
+    {{$title}}Back to the application · usher-sandbox{{/title}}
+    {{$content}}
+    <h1>Back to the application</h1>
+    <form id="answer" method="post" action="{{action}}">
+    {{#fields}}<input type="hidden" name="{{name}}" value="{{value}}">
+    {{/fields}}
+    <button id="continue" type="submit">Continue</button>
+    </form>
     {{/content}}
     {{/layout}}
     """

@@ -28,6 +28,14 @@ package struct Pages: Sendable {
     render("message", ["title": title, "text": text], status: status, error: error)
   }
 
+  /// Renders the form that carries the response of an authorization request to the client (OAuth
+  /// 2.0 Form Post Response Mode). A button sends it, because the pages have no scripts.
+  func formPost(_ members: [String: JSON], to address: String, error: String?) -> Reply {
+    let fields = members.sorted { $0.key < $1.key }
+      .map { ["name": $0.key, "value": $0.value.text ?? ""] }
+    return render("formPost", ["action": address, "fields": fields], error: error)
+  }
+
   /// Renders an error page that tells the user why a request was refused.
   package func failure(_ refusal: OAuthError) -> Reply {
     message(
