@@ -85,6 +85,10 @@ package enum Redirect: CodedAsText, Hashable, Sendable {
   /// The same with the host `localhost`, for providers that accept no other one, against RFC 8252
   /// §8.3. The daemon listens at `127.0.0.1`, to which `localhost` must lead.
   case localhost
+  /// A URI without a port, as it is registered at a provider that lets the port vary (RFC 8252
+  /// §7.3). The daemon chooses a port for each flow. With a path of its own for each provider, no
+  /// provider can have the answer of another one delivered to it (RFC 9700 §4.4.2.2).
+  case anyPort(PortlessRedirect)
   /// A constant URI, for providers that require a registered one.
   case fixed(FixedRedirect)
 
@@ -92,7 +96,21 @@ package enum Redirect: CodedAsText, Hashable, Sendable {
     switch text {
     case "loopback": self = .loopback
     case "localhost": self = .localhost
-    default: self = .fixed(try FixedRedirect(text))
+    default:
+      if let portless = PortlessRedirect(text) {
+        self = .anyPort(portless)
+      } else {
+        self = .fixed(try FixedRedirect(text))
+      }
+    }
+  }
+
+  /// The path of the URI.
+  package var path: String {
+    switch self {
+    case .loopback, .localhost: "/callback"
+    case .anyPort(let portless): portless.path
+    case .fixed(let fixed): fixed.path
     }
   }
 
@@ -100,8 +118,32 @@ package enum Redirect: CodedAsText, Hashable, Sendable {
     switch self {
     case .loopback: "loopback"
     case .localhost: "localhost"
+    case .anyPort(let portless): portless.text
     case .fixed(let fixed): fixed.text
     }
+  }
+}
+
+/// A redirect URI on a loopback address without a port.
+package struct PortlessRedirect: Hashable, Sendable {
+  /// The URI as it was written, and as it is registered at the provider.
+  package let text: String
+  /// The address at which the daemon listens: an IP literal without brackets.
+  package let host: String
+  /// Whether the host of the URI is `localhost`.
+  package let isLocalhost: Bool
+  /// The path of the URI, which begins with a slash.
+  package let path: String
+
+  /// Creates the redirect; nil if the text has another form.
+  init?(_ text: String) {
+    guard let parts = try? URLParts(text), parts.scheme == "http", parts.query == nil,
+      parts.isLoopback, parts.port == nil, !parts.path.isEmpty
+    else { return nil }
+    self.text = text
+    isLocalhost = parts.host == "localhost"
+    host = isLocalhost ? "127.0.0.1" : parts.host
+    path = parts.path
   }
 }
 
@@ -118,7 +160,9 @@ package struct FixedRedirect: Hashable, Sendable {
   package let path: String
 
   init(_ text: String) throws(SettingError) {
-    let form = "must be \"loopback\", \"localhost\" or \"http://127.0.0.1:PORT/PATH\""
+    let form =
+      "must be \"loopback\", \"localhost\", \"http://127.0.0.1/PATH\" or "
+      + "\"http://127.0.0.1:PORT/PATH\""
     guard let parts = try? URLParts(text), parts.scheme == "http", parts.query == nil,
       parts.isLoopback, let port = parts.port, !parts.path.isEmpty
     else { throw SettingError(form) }

@@ -23,7 +23,7 @@ extension Redirect {
   /// flow's secret path segment if the provider needs one; nil if the port is ephemeral.
   func fixedURI(_ state: Secret, _ form: RedirectForm) -> String? {
     switch self {
-    case .loopback, .localhost: nil
+    case .loopback, .localhost, .anyPort: nil
     case .fixed(let fixed): form.place(fixed.text, state)
     }
   }
@@ -35,15 +35,19 @@ extension Redirect {
   func expectation(
     state: Secret, earlier: String? = nil, form: RedirectForm = .oauth
   ) -> RedirectExpectation {
-    switch self {
+    let port = earlier.flatMap { URLComponents(string: $0)?.port }
+    return switch self {
     case .loopback, .localhost:
       RedirectExpectation(
-        host: "127.0.0.1", port: earlier.flatMap { URLComponents(string: $0)?.port },
-        path: form.place("/callback", state), state: state, form: form,
-        isLocalhost: self == .localhost)
+        host: "127.0.0.1", port: port, path: form.place(path, state), state: state,
+        form: form, isLocalhost: self == .localhost)
+    case .anyPort(let portless):
+      RedirectExpectation(
+        host: portless.host, port: port, path: form.place(path, state), state: state,
+        form: form, isLocalhost: portless.isLocalhost)
     case .fixed(let fixed):
       RedirectExpectation(
-        host: fixed.host, port: fixed.port, path: form.place(fixed.path, state), state: state,
+        host: fixed.host, port: fixed.port, path: form.place(path, state), state: state,
         form: form, isLocalhost: fixed.isLocalhost)
     }
   }

@@ -162,7 +162,8 @@ struct PaysafeTests {
   private enum URLProblem {
     static let characters = "is not a URL: empty, too long or with characters a URL cannot have"
     static let redirect =
-      "must be \"loopback\", \"localhost\" or \"http://127.0.0.1:PORT/PATH\""
+      "must be \"loopback\", \"localhost\", \"http://127.0.0.1/PATH\" or "
+      + "\"http://127.0.0.1:PORT/PATH\""
   }
 
   @Test(

@@ -116,11 +116,14 @@ struct ProviderTests {
   }
 
   @Test(
-    "redirect is loopback, localhost or an http URL of this machine with port and path",
+    "redirect is loopback, localhost or an http URL of this machine with a path",
     arguments: [
       ("loopback", true), ("localhost", true), ("http://127.0.0.1:8765/callback", true),
       ("http://[::1]:8765/", true),
-      ("http://127.0.0.2:1/x", true), ("http://127.0.0.1/callback", false),
+      ("http://127.0.0.2:1/x", true), ("http://127.0.0.1/callback/work", true),
+      ("http://[::1]/", true), ("http://localhost/cb", true), ("http://127.0.0.1", false),
+      ("https://127.0.0.1/cb", false), ("http://127.0.0.1/cb?x=1", false),
+      ("http://10.0.0.1/cb", false),
       ("http://localhost:8765/callback", true), ("https://127.0.0.1:8765/cb", false),
       ("http://127.0.0.1:8765/cb#x", false), ("http://127.0.0.1:8765/cb?x=1", false),
       ("http://127.0.0.1:8765", false), ("http://10.0.0.1:8765/cb", false),
@@ -128,7 +131,9 @@ struct ProviderTests {
     ])
   func redirect(text: String, isFit: Bool) throws {
     let found = lineProblem("redirect = \"\(text)\"", in: provider)
-    let refusal = "must be \"loopback\", \"localhost\" or \"http://127.0.0.1:PORT/PATH\""
+    let refusal =
+      "must be \"loopback\", \"localhost\", \"http://127.0.0.1/PATH\" or "
+      + "\"http://127.0.0.1:PORT/PATH\""
     #expect(found == (isFit ? "" : refusal))
   }
 

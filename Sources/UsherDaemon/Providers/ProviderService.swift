@@ -95,6 +95,7 @@ extension ProviderService {
     case .found(let metadata):
       findings.append(.init(subject: "discovery", fine: true, message: "issuer \(metadata.issuer)"))
       findings.append(await keys(metadata, provider.config))
+      findings += redirect(metadata, provider)
     case .unreachable(let message), .unusable(let message):
       findings.append(.init(subject: "discovery", fine: false, message: message))
     }
@@ -130,6 +131,28 @@ extension ProviderService {
     case .failure(.unreachable(let message)), .failure(.unusable(let message)):
       return .init(subject: "keys", fine: false, message: message)
     }
+  }
+
+  /// Reports that another provider could get an answer that is meant for this one (mix-up attack,
+  /// RFC 9700 §4.4): both have the same redirect path, and the answers do not name the issuer.
+  private func redirect(
+    _ metadata: OIDCMetadata, _ provider: Provider<OIDCSettings>
+  ) -> [ProviderCheck.Finding] {
+    guard !metadata.namesIssuerInRedirect else { return [] }
+    let path = provider.settings.redirect.path
+    let other = configStore.current.config.providers.first { other in
+      guard let settings = Provider<OIDCSettings>(other)?.settings else { return false }
+      return settings.redirect.path == path
+        && !settings.issuer.text.hasSameBytes(as: provider.settings.issuer.text)
+    }
+    guard let other else { return [] }
+    let own = "http://127.0.0.1" + (path == "/" ? "" : path) + "/\(provider.name)"
+    return [
+      .init(
+        subject: "redirect", fine: false,
+        message: "its answers do not name the issuer, and provider \(other.name) has the same "
+          + "redirect path \(path): register \(own) at the provider, and set redirect = \"\(own)\"")
+    ]
   }
 
   /// Returns one finding for each credential that the provider's configuration names: whether it is

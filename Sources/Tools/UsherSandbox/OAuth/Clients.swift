@@ -25,7 +25,9 @@ package struct Client: Sendable, Hashable, Codable {
   }
 
   /// Redirect URIs on loopback, which are accepted with any port.
-  package static let loopback = ["http://127.0.0.1/callback", "http://[::1]/callback"]
+  package static let loopback = [
+    "http://127.0.0.1/callback", "http://[::1]/callback", "http://127.0.0.1/callback/work",
+  ]
 
   package static let standard = [
     Client(id: "usher", name: "usherd on this machine"),
