@@ -15,6 +15,8 @@ package struct OIDCSettings: SettingsSection {
   package var responseMode = OIDCResponseMode.query
   /// Whether the daemon pushes authorization requests to the provider (RFC 9126).
   package var pushedRequests = OIDCPushedRequests.auto
+  /// Whether the daemon signs authorization requests with the client's private key (RFC 9101).
+  package var signedRequests = OIDCSignedRequests.auto
   /// The endpoints to use in place of those in the provider's metadata.
   package var endpoints = OIDCEndpoints()
   /// Whether the provider's metadata may name hosts of a private network although the issuer's host
@@ -71,6 +73,7 @@ package struct OIDCSettings: SettingsSection {
     table.setting(&redirect, "redirect")
     table.setting(&responseMode, "response_mode")
     table.setting(&pushedRequests, "pushed_requests")
+    table.setting(&signedRequests, "signed_requests")
     table.setting(&allowPrivateEndpoints, "allow_private_endpoints")
     table.setting(&clientCredentialsGrant, "client_credentials_grant")
     table.setting(&audienceParameter, "audience_parameter")
@@ -93,6 +96,9 @@ package struct OIDCSettings: SettingsSection {
     }
     if audienceParameter == .resource, extraAuthorize["resource"] != nil {
       table.reportProblem("extra_authorize", "resource is set by audience_parameter")
+    }
+    if signedRequests == .always, clientCredential == nil {
+      table.reportProblem("signed_requests", "needs client_credential, the name of a private key")
     }
     if clientCredentialsGrant, clientCredential == nil {
       table.reportProblem("client_credentials_grant", "needs client_credential")
@@ -211,6 +217,15 @@ package enum OIDCResponseMode: String, TextSetting, Codable, CaseIterable, Equat
 package enum OIDCPushedRequests: String, TextSetting, Codable, CaseIterable, Equatable, Sendable {
   /// If the provider requires it. A reference lives for a short time only, so a page that is opened
   /// late fails.
+  case auto
+  case always
+  case never
+}
+
+/// Whether the daemon signs the parameters of an authorization request with the client's private key
+/// (RFC 9101), so that nobody on the way can change them.
+package enum OIDCSignedRequests: String, TextSetting, Codable, CaseIterable, Equatable, Sendable {
+  /// If the provider requires it.
   case auto
   case always
   case never

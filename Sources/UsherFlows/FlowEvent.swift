@@ -44,6 +44,8 @@ package enum ProviderEvent<Call: ProviderCall>: Sendable, Equatable {
   /// The verdict on a signature, which the machine requested by `Effect.verifyIDToken` or
   /// `Effect.verifySignature`.
   case idTokenVerified(IDTokenVerdict)
+  /// The request object which the machine requested by `Effect.sign`.
+  case signed(SignedRequest)
   /// The provider made a call to the daemon, and ``FlowMachine/validate(_:token:)`` assigned it to
   /// this flow.
   case calledBack(ProviderCallback)

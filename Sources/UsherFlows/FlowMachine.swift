@@ -285,6 +285,9 @@ package enum Effect<Call: Sendable>: Sendable {
   /// Verifies the ID token's signature with the provider's keys; answered by
   /// ``ProviderEvent/idTokenVerified(_:)``. The machine itself validates the claims.
   case verifyIDToken(Secret, metadata: OIDCMetadata)
+  /// Signs a request object with the private key of the provider's client; answered by
+  /// ``ProviderEvent/signed(_:)``.
+  case sign(RequestObject)
   /// Verifies a signed text with the provider's key; answered by
   /// ``ProviderEvent/idTokenVerified(_:)``. The key is fetched again if a cached one does not
   /// match.

@@ -72,6 +72,18 @@ struct ContractTests {
         "pushed", pushing.flow,
         unrelatedEvents: foreignEvents + discoveries + verdicts + exchanges + [.woken] + listeners))
 
+    var signing = try DrivenAuthorize {
+      $0.clientCredential = "work-key"
+      $0.signedRequests = .always
+    }
+    signing.toBrowser()
+    flows.append(.init("signing", signing.flow, unrelatedEvents: preparing + listeners))
+    signing.receive(.provider(.signed(.signed(Secret("object-secret")))))
+    flows.append(
+      .init(
+        "signed", signing.flow,
+        unrelatedEvents: foreignEvents + discoveries + verdicts + exchanges + [.woken] + listeners))
+
     driven.receive(.listening(redirectURI: DrivenAuthorize.redirectURI))
     let browser = foreignEvents + discoveries + verdicts + exchanges + [.woken]
     flows.append(.init("authorizing", driven.flow, unrelatedEvents: browser + listeners))

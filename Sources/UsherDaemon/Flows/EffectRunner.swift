@@ -59,6 +59,8 @@ final class EffectRunner: Sendable {
       run { [self] in
         .idTokenVerified(await verifier.verify(token, metadata: metadata, provider: provider))
       }
+    case .sign(let object):
+      run { [self] in .signed(http.sign(object, for: provider, in: flow.credentials)) }
     case .verifySignature(let text):
       run { [self] in .idTokenVerified(await signatures.verify(text, provider: provider)) }
     case .listen(let expectation):

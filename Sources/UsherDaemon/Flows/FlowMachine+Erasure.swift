@@ -31,6 +31,7 @@ enum EngineEvent: Sendable {
   case providerChanged(UsherError)
   case discovered(Discovery)
   case idTokenVerified(IDTokenVerdict)
+  case signed(SignedRequest)
   case woken
   case calledBack(ProviderCallback)
   case daemon(DaemonEvent)
@@ -92,6 +93,7 @@ extension FlowMachine {
     case .call(let call): .call(checked(call))
     case .discover: .discover
     case .verifyIDToken(let token, let metadata): .verifyIDToken(token, metadata: metadata)
+    case .sign(let object): .sign(object)
     case .verifySignature(let text): .verifySignature(text)
     case .listen(let expectation): .listen(expectation)
     case .stopListening: .stopListening
@@ -109,6 +111,7 @@ extension FlowMachine {
       (call as? Call).map { .provider(.called($0, outcome)) }
     case .discovered(let discovery): .provider(.discovered(discovery))
     case .idTokenVerified(let verdict): .provider(.idTokenVerified(verdict))
+    case .signed(let request): .provider(.signed(request))
     case .calledBack(let callback): .provider(.calledBack(callback))
     case .daemon(let event): .daemon(event)
     case .woken: .woken

@@ -124,6 +124,26 @@ final class ProviderHTTP: ProviderObserver {
     return outcome
   }
 
+  /// Signs a request object with the private key of the provider's client. Nothing is sent.
+  func sign(
+    _ object: RequestObject, for provider: ProviderConfig, in flow: CredentialTags
+  ) -> SignedRequest {
+    guard let oidc = Provider<OIDCSettings>(provider) else {
+      return .refused(message: "provider \(provider.name) is not of a type that signs requests")
+    }
+    let callCredentials = credentials.callCredentials(of: provider, in: flow)
+    do throws(UsherError) {
+      return .signed(
+        try object.signed(
+          RenderContext(
+            provider: oidc, credential: callCredentials.credential,
+            transition: dependencies.transitionContext())))
+    } catch {
+      return .refused(
+        message: (callCredentials.change ?? callCredentials.missing ?? error).message)
+    }
+  }
+
   /// Throws if the credential that the provider's calls need is not set.
   func checkCredential(of provider: ProviderConfig) throws(UsherError) {
     _ = try credentials.credential(of: provider)

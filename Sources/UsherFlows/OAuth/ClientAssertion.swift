@@ -30,25 +30,14 @@ struct ClientAssertion {
   ///   list them.
   /// - Returns: Nil if the key cannot sign.
   func signed(with key: ClientKey, accepted: [String]?) -> Secret? {
-    let algorithm = key.algorithm(accepted: accepted)
-    let text = signingInput(["alg": .string(algorithm), "kid": .string(key.keyID)])
-    return key.sign(Array(text.utf8), by: algorithm).map {
-      Secret(text + "." + Base64URL.encode($0))
-    }
+    key.token(type: "JWT", claims, accepted: accepted)
   }
 
   /// Returns the assertion with a message authentication code by the client secret (HS256).
   func signed(with secret: Secret) -> Secret {
-    let text = signingInput(["alg": "HS256"])
+    let text = JSONWebToken.signingInput(["alg": "HS256", "typ": "JWT"], claims)
     let code = HMAC<SHA256>.authenticationCode(
       for: Array(text.utf8), using: SymmetricKey(data: Array(secret.revealed().utf8)))
     return Secret(text + "." + Base64URL.encode(code))
-  }
-
-  /// The header and the claims in the form in which they are signed (RFC 7515 §5.1).
-  private func signingInput(_ header: [String: JSONValue]) -> String {
-    let header = JSONValue.object(header.merging(["typ": "JWT"]) { $1 })
-    return Base64URL.encode(header.encoded()) + "."
-      + Base64URL.encode(JSONValue.object(claims).encoded())
   }
 }

@@ -91,6 +91,21 @@ package struct ClientKey: Sendable {
     }
   }
 
+  /// Returns a JWT in compact form that the key has signed (RFC 7515 §7.1).
+  ///
+  /// - Parameters:
+  ///   - type: The header `typ`.
+  ///   - accepted: The algorithms that the provider accepts; nil if it does not list them.
+  /// - Returns: Nil if the key cannot sign.
+  func token(type: String, _ claims: [String: JSONValue], accepted: [String]?) -> Secret? {
+    let algorithm = algorithm(accepted: accepted)
+    let text = JSONWebToken.signingInput(
+      ["alg": .string(algorithm), "kid": .string(keyID), "typ": .string(type)], claims)
+    return sign(Array(text.utf8), by: algorithm).map {
+      Secret(text + "." + Base64URL.encode($0))
+    }
+  }
+
   /// The public key as a JWK (RFC 7517) with `use`, `kid` and, for EC keys, `alg`.
   package var publicJWK: JSONValue {
     var members = required

@@ -17,6 +17,9 @@ struct OIDCAttempt: Codable, Sendable, Equatable {
   /// The reference to the authorization request that was pushed to the provider (RFC 9126 §2.2);
   /// nil if the browser carries the whole request.
   var requestURI: String?
+  /// The signed authorization request (RFC 9101); nil if the request is not signed, or has been
+  /// pushed.
+  var requestObject: Sealed<Secret>?
 
   init(
     _ metadata: OIDCMetadata, authorizationEndpoint: String, _ transition: inout TransitionContext
@@ -39,12 +42,23 @@ struct OIDCAttempt: Codable, Sendable, Equatable {
   ) -> String {
     let fields =
       requestURI.map { [("client_id", settings.clientID), ("request_uri", $0)] }
+      ?? requestObject.map { signedFields($0, scope: scope, settings) }
       ?? Self.fields(
         parameters(
           redirectURI: redirectURI, scope: scope, audiences: audiences, hints: hints,
           settings: settings))
     let separator = authorizationEndpoint.contains("?") ? "&" : "?"
     return authorizationEndpoint + separator + FormEncoding.encode(fields)
+  }
+
+  /// Returns the fields that carry a signed request. Only the object counts (RFC 9101 §6.3); OIDC
+  /// Core §6.1 demands the others too.
+  private func signedFields(
+    _ object: Sealed<Secret>, scope: String, _ settings: OIDCSettings
+  ) -> [(name: String, value: String)] {
+    [("response_type", "code"), ("client_id", settings.clientID)]
+      + (scope.isEmpty ? [] : [("scope", settings.spelling(ofScope: scope))])
+      + [("request", object.unsealed().revealed())]
   }
 
   /// Returns the fields of a request for its parameters. The parameter `resource` is repeated for

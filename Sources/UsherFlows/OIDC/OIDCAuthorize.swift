@@ -34,12 +34,12 @@ package struct OIDCAuthorize: FlowMachine, DiscoveringMachine, RedeemingCodeGran
   }
 
   package let provider: Provider<OIDCSettings>
-  private var request: Request
-  private var state: State
+  var request: Request
+  var state: State
   var problem: Problem?
   var lostRounds = 0
 
-  private struct Request: Codable, Sendable, Equatable {
+  struct Request: Codable, Sendable, Equatable {
     var scope: String
     /// Whether the scope is that of the configuration; nil in flows that an older version stored.
     var isConfiguredScope: Bool?
@@ -51,11 +51,14 @@ package struct OIDCAuthorize: FlowMachine, DiscoveringMachine, RedeemingCodeGran
     let keepAlive: Bool
   }
 
-  private enum State: Codable, Sendable, Equatable {
+  enum State: Codable, Sendable, Equatable {
     /// Fetches the provider's metadata. Next: preparing, or the end.
     case discovering(RetryBackoff)
-    /// Waits until the loopback listener is open. Next: pushing, authorizing, or the end.
+    /// Waits until the loopback listener is open. Next: signing, pushing, authorizing, or the end.
     case preparing(OIDCAttempt)
+    /// Signs the authorization request (RFC 9101). The back-off is that of the push which follows.
+    /// Next: pushing, authorizing, or the end.
+    case signing(OIDCAttempt, redirectURI: String, ListenerState, RetryBackoff)
     /// Sends the authorization request to the provider (RFC 9126). Next: authorizing, or the end.
     case pushing(OIDCAttempt, redirectURI: String, ListenerState, RetryBackoff)
     /// The user is in the browser. Next: exchanging, preparing with a new attempt, or the end.
@@ -103,6 +106,7 @@ package struct OIDCAuthorize: FlowMachine, DiscoveringMachine, RedeemingCodeGran
     switch state {
     case .discovering: waiting("discovering", for: "the provider's metadata")
     case .preparing: waiting("preparing", for: "the local callback listener")
+    case .signing: waiting("signing", for: "the signed request")
     case .pushing: waiting("pushing", for: "the provider to accept the request")
     case .authorizing(let attempt, let redirectURI, let listener):
       browser(
@@ -120,6 +124,8 @@ package struct OIDCAuthorize: FlowMachine, DiscoveringMachine, RedeemingCodeGran
     switch state {
     case .discovering(let retrying): return discovering(event, retrying, &transition)
     case .preparing(let attempt): return preparing(event, attempt)
+    case .signing(let attempt, let redirectURI, let listener, let retrying):
+      return signing(event, attempt, redirectURI, listener, retrying)
     case .pushing(let attempt, let redirectURI, let listener, let retrying):
       return pushing(event, attempt, redirectURI, listener, retrying, transition.now)
     case .authorizing(let attempt, let redirectURI, let listener):
@@ -235,76 +241,6 @@ extension OIDCAuthorize {
     state = .signingIn(signIn)
     problem = nil
     return answer
-  }
-}
-
-// MARK: - Pushed authorization requests
-
-extension OIDCAuthorize {
-  mutating func opened(
-    _ attempt: OIDCAttempt, redirectURI: String, _ listener: ListenerState
-  ) -> Answer {
-    let isPushed =
-      switch provider.settings.pushedRequests {
-      case .auto: attempt.metadata.requiresPushedRequests ?? false
-      case .always: true
-      case .never: false
-      }
-    guard isPushed else {
-      show(attempt, redirectURI: redirectURI, listener)
-      return .proceed([])
-    }
-    guard attempt.metadata.pushedAuthorizationRequestEndpoint != nil else {
-      return .fail(.protocolError("the provider names no pushed authorization request endpoint"))
-    }
-    return push(attempt, redirectURI, listener, RetryBackoff())
-  }
-
-  private mutating func push(
-    _ attempt: OIDCAttempt, _ redirectURI: String, _ listener: ListenerState,
-    _ retrying: RetryBackoff
-  ) -> Answer {
-    state = .pushing(attempt, redirectURI: redirectURI, listener, retrying.resumed)
-    return .proceed([.call(pushCall(attempt, redirectURI))])
-  }
-
-  private func pushCall(_ attempt: OIDCAttempt, _ redirectURI: String) -> OIDCCall {
-    let parameters = attempt.parameters(
-      redirectURI: redirectURI, scope: request.scope, audiences: request.audiences ?? [],
-      hints: request.hints, settings: provider.settings)
-    return .pushAuthorization(Dictionary(parameters) { first, _ in first }, attempt.metadata)
-  }
-
-  private mutating func pushing(
-    _ event: Event, _ attempt: OIDCAttempt, _ redirectURI: String, _ listener: ListenerState,
-    _ retrying: RetryBackoff, _ now: Timestamp
-  ) -> Answer {
-    switch event {
-    case .provider(.called(pushCall(attempt, redirectURI), let outcome)) where !retrying.isPaused:
-      switch PushedRequestReply(outcome, from: provider.name) {
-      case .granted(let requestURI):
-        problem = nil
-        show(
-          copy(attempt) { $0.requestURI = requestURI }, redirectURI: redirectURI, listener)
-        return .proceed([])
-      case .dead(let errorCode), .misconfigured(let errorCode), .rejected(let errorCode):
-        return .fail(.rejected(errorCode))
-      // The request is pushed again although an earlier one may have arrived: a reference that
-      // nobody uses expires by itself.
-      case .retry(let message, let after):
-        return retry(retrying, .unreachable(message), after: after) {
-          $0.state = .pushing(attempt, redirectURI: redirectURI, listener, $1)
-        }
-      case .unreadable(let message): return .fail(.protocolError(message))
-      }
-    case .woken where retrying.isPaused:
-      return push(attempt, redirectURI, listener, retrying)
-    // The listener has gone with the earlier process, so the round begins again.
-    case .daemon(.resumed):
-      prepare(attempt)
-      return preparing(event, attempt)
-    case .input, .browser, .provider, .daemon, .woken: return .ignore
-    }
   }
 }
 

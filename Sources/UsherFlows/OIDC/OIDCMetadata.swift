@@ -35,6 +35,12 @@ package struct OIDCMetadata: Codable, Sendable, Equatable {
   /// Whether the provider accepts only authorization requests that were pushed to it (RFC 9126 §5);
   /// nil in flows that an older version stored.
   package var requiresPushedRequests: Bool?
+  /// Whether the provider accepts only authorization requests that the client has signed (RFC 9101
+  /// §10.5); nil means false.
+  package var requiresSignedRequests: Bool?
+  /// The algorithms of signed authorization requests
+  /// (`request_object_signing_alg_values_supported`); nil if the metadata does not list them.
+  package var requestObjectAlgorithms: [String]?
   /// Whether the revocation endpoint takes access tokens only; nil means false.
   package var revokesAccessTokensOnly: Bool?
 

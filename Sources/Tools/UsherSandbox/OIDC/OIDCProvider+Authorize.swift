@@ -9,7 +9,8 @@ extension OIDCBackend {
     let client: Client
     let redirectURI: String
     do {
-      form = try pushed(call.method == .get ? call.queryForm() : call.postedForm())
+      let sent = try call.method == .get ? call.queryForm() : call.postedForm()
+      form = try await sent.has("request_uri") ? pushed(sent) : carried(sent, call)
       (client, redirectURI) = try clients.requester(form)
     } catch {
       return context.pages.failure(error)
@@ -31,11 +32,12 @@ extension OIDCBackend {
   /// for a minute (RFC 9126 §2).
   func pushRequest(_ call: EndpointCall) async -> Reply {
     await respondingWithOAuthErrors {
-      let form = try call.postedForm()
-      let client = try await authenticate(call, form)
-      guard form["client_id"] == client.id else {
+      let sent = try call.postedForm()
+      let client = try await authenticate(call, sent)
+      guard sent["client_id"] == client.id else {
         throw OAuthError("invalid_request", "client_id is missing")
       }
+      let form = try await signed(sent, call)
       let (requester, redirectURI) = try clients.requester(form)
       _ = try AuthorizationRequest(form, client: requester, redirectURI: redirectURI)
       let uri = "urn:ietf:params:oauth:request_uri:" + ledger.tokenGenerator.token("par")
@@ -48,15 +50,18 @@ extension OIDCBackend {
     }
   }
 
-  /// Returns the pushed request to which a form refers, or the form itself.
-  private func pushed(_ form: Form) throws(OAuthError) -> Form {
-    guard let uri = form["request_uri"] else {
-      guard !settings.requirePushedRequests else {
-        throw OAuthError("invalid_request", "the request must be pushed first")
-      }
-      return form
+  /// Returns the request that the browser carries.
+  private func carried(_ form: Form, _ call: EndpointCall) async throws(OAuthError) -> Form {
+    guard !settings.requirePushedRequests else {
+      throw OAuthError("invalid_request", "the request must be pushed first")
     }
-    guard let known = ledger.pushedRequests.value(uri, now: context.clock.now()),
+    return try await signed(form, call)
+  }
+
+  /// Returns the pushed request to which a form refers.
+  private func pushed(_ form: Form) throws(OAuthError) -> Form {
+    guard let uri = form["request_uri"],
+      let known = ledger.pushedRequests.value(uri, now: context.clock.now()),
       known["client_id"] == form["client_id"]
     else { throw OAuthError("invalid_request", "request_uri is unknown, used or expired") }
     ledger.pushedRequests.remove(uri)

@@ -26,6 +26,8 @@ package struct OIDCBackendSettings: BackendSettings, Hashable {
   package var clientKeys: [String: JSON] = [:]
   /// Whether only authorization requests that were pushed are accepted (RFC 9126 §5).
   package var requirePushedRequests = false
+  /// Whether only authorization requests that the client has signed are accepted (RFC 9101 §10.5).
+  package var requireSignedRequests = false
   /// Whether an assertion must be for the token endpoint instead of the issuer.
   package var assertionsAreForEndpoint = false
   /// Seconds by which the clock of the whole sandbox is ahead of the machine's.
