@@ -282,9 +282,9 @@ package enum Effect<Call: Sendable>: Sendable {
   case call(Call)
   /// Fetches the provider's metadata, from the cache if it is fresh.
   case discover
-  /// Verifies the ID token's signature with the provider's keys; answered by
+  /// Verifies the signature of an ID token or a signed answer with the provider's keys; answered by
   /// ``ProviderEvent/idTokenVerified(_:)``. The machine itself validates the claims.
-  case verifyIDToken(Secret, metadata: OIDCMetadata)
+  case verifyIDToken(Secret, as: SignedTokenKind = .idToken, metadata: OIDCMetadata)
   /// Signs a request object with the private key of the provider's client; answered by
   /// ``ProviderEvent/signed(_:)``.
   case sign(RequestObject)

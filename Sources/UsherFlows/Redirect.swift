@@ -1,4 +1,5 @@
 import FoundationEssentials
+import JSONRPC
 package import UsherCore
 
 /// The redirect that a loopback listener waits for during a sign-in.
@@ -28,6 +29,9 @@ package struct RedirectForm: Sendable, Equatable {
   /// Whether the provider sends the parameters in the body of a POST request, in place of the query
   /// (OAuth 2.0 Form Post Response Mode).
   package var isPosted = false
+  /// Whether the provider signs the parameters, so that the redirect has one parameter `response`
+  /// with all others (JWT Secured Authorization Response Mode, JARM).
+  package var isSigned = false
 
   /// A parameter that says whether the sign-in succeeded.
   struct Outcome: Sendable, Equatable {
@@ -71,10 +75,15 @@ package struct AuthorizationResponse: Sendable, Equatable {
   package var errorDescription: String?
   /// The issuer's identifier as it names itself (RFC 9207).
   package var iss: String?
+  /// The signed answer, which is not verified yet; nil unless the flow expects one. The answer has
+  /// no other members then.
+  package var signed: Secret?
 
   package init(
-    code: Secret? = nil, error: String? = nil, errorDescription: String? = nil, iss: String? = nil
+    code: Secret? = nil, error: String? = nil, errorDescription: String? = nil, iss: String? = nil,
+    signed: Secret? = nil
   ) {
+    self.signed = signed
     self.code = code
     self.error = error
     self.errorDescription = errorDescription
@@ -107,16 +116,27 @@ extension RedirectParseResult {
 
   /// Returns the `state` in the parameters of a redirect, by which the listener finds the flow.
   ///
+  /// - Parameter isSigned: Whether the `state` is read from the signed answer `response`, whose
+  ///   signature is not verified yet.
   /// - Returns: Nil if the parameters have no state or several, are too long or are not
   ///   form-encoded.
-  package static func state(in query: String) -> Secret? {
+  package static func state(in query: String, isSigned: Bool = false) -> Secret? {
     guard query.utf8.count <= maxLength, let fields = FormEncoding.decode(query) else { return nil }
-    let states = fields.filter { $0.name == "state" }
-    return states.count == 1 && !states[0].value.isEmpty ? Secret(states[0].value) : nil
+    return state(in: fields, isSigned: isSigned)
   }
 
-  /// Reads the parameters of a request to the redirect URI: the query without its `?`, or a body. If
-  /// the form identifies redirects by their path, the caller has already compared the path.
+  private static func state(
+    in fields: [(name: String, value: String)], isSigned: Bool
+  ) -> Secret? {
+    let values = fields.filter { $0.name == (isSigned ? "response" : "state") }.map(\.value)
+    guard values.count == 1 else { return nil }
+    let state =
+      isSigned ? JSONWebToken.claims(of: Secret(values[0]))?["state"]?.stringValue : values[0]
+    return state.flatMap { $0.isEmpty ? nil : Secret($0) }
+  }
+
+  /// Reads the parameters of a request to the redirect URI: the query without its `?`, or a body.
+  /// If the form identifies redirects by their path, the caller has already compared the path.
   package init(query: String, state: Secret, form: RedirectForm = .oauth) {
     guard query.utf8.count <= Self.maxLength else {
       self = .refused("the answer is too long")
@@ -126,8 +146,9 @@ extension RedirectParseResult {
       self = .refused("the answer is not encoded as a form")
       return
     }
-    let states = fields.filter { $0.name == "state" }
-    let hasState = states.count == 1 && !state.isEmpty && Secret(states[0].value) == state
+    let hasState =
+      Self.state(in: fields, isSigned: false) == state
+      || form.isSigned && Self.state(in: fields, isSigned: true) == state
     guard form.isKnownByPath || hasState else {
       self = .unrelated
       return
@@ -138,8 +159,12 @@ extension RedirectParseResult {
       self = .refused("the answer has a parameter twice")
       return
     }
+    let values = Dictionary(uniqueKeysWithValues: fields.map { ($0, $1) })
+    // Nothing beside the signed answer counts (JARM §2.4).
     self = .accepted(
-      AuthorizationResponse(Dictionary(uniqueKeysWithValues: fields.map { ($0, $1) }), form))
+      form.isSigned
+        ? AuthorizationResponse(signed: values["response"].map { Secret($0) })
+        : AuthorizationResponse(values, form))
   }
 
   /// Reads the complete URL of the redirect, as a user pastes it.
@@ -167,7 +192,7 @@ extension RedirectParseResult {
 }
 
 extension AuthorizationResponse {
-  fileprivate init(_ fields: [String: String], _ form: RedirectForm) {
+  init(_ fields: [String: String], _ form: RedirectForm) {
     self.init(
       code: fields[form.code[0]].map { Secret($0) },
       error: form.errorCode(in: fields).map { ProviderText.clean($0, limit: 100) },

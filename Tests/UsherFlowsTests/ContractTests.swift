@@ -9,7 +9,8 @@ import UsherTestKit
 @testable import UsherFlows
 
 private let secrets = [
-  "access-secret", "refresh-secret", "code-secret", "device-secret", idToken.revealed(),
+  "access-secret", "refresh-secret", "code-secret", "device-secret", "answer-secret",
+  idToken.revealed(),
 ]
 
 private let userinfo = OIDCCall.userinfo(accessToken: Secret("access-secret"), metadata())
@@ -72,18 +73,6 @@ struct ContractTests {
         "pushed", pushing.flow,
         unrelatedEvents: foreignEvents + discoveries + verdicts + exchanges + [.woken] + listeners))
 
-    var signing = try DrivenAuthorize {
-      $0.clientCredential = "work-key"
-      $0.signedRequests = .always
-    }
-    signing.toBrowser()
-    flows.append(.init("signing", signing.flow, unrelatedEvents: preparing + listeners))
-    signing.receive(.provider(.signed(.signed(Secret("object-secret")))))
-    flows.append(
-      .init(
-        "signed", signing.flow,
-        unrelatedEvents: foreignEvents + discoveries + verdicts + exchanges + [.woken] + listeners))
-
     driven.receive(.listening(redirectURI: DrivenAuthorize.redirectURI))
     let browser = foreignEvents + discoveries + verdicts + exchanges + [.woken]
     flows.append(.init("authorizing", driven.flow, unrelatedEvents: browser + listeners))
@@ -107,6 +96,32 @@ struct ContractTests {
     driven.receive(.idTokenVerified(.genuine(payload: claims(nonce: nonce).encoded())))
     flows.append(.init("userinfo", driven.flow, unrelatedEvents: verifying + verdicts + [.woken]))
     #expect(driven.flow.view.state == "userinfo")
+
+    #expect(checkProviderContract(flows, secrets: secrets, at: moment()) == [])
+    try checkStoredForms(flows, variant: "-2")
+  }
+
+  @Test("the states of OIDC authorize in which messages are signed fulfil the flow contract")
+  func signedMessages() throws {
+    var flows: [DrivenFlow<OIDCAuthorize>] = []
+    var signing = try DrivenAuthorize {
+      $0.clientCredential = "work-key"
+      $0.signedRequests = .always
+    }
+    signing.toBrowser()
+    let foreign = foreignEvents + listeners + discoveries + exchanges
+    flows.append(
+      .init("signing", signing.flow, unrelatedEvents: foreign + redirects + verdicts + [.woken]))
+    signing.receive(.provider(.signed(.signed(Secret("object-secret")))))
+    flows.append(.init("signed", signing.flow, unrelatedEvents: foreign + verdicts + [.woken]))
+
+    var checking = try DrivenAuthorize { $0.responseMode = .jwt }
+    checking.toBrowser()
+    checking.receive(.redirected(AuthorizationResponse(signed: Secret("answer-secret"))))
+    flows.append(.init("checking", checking.flow, unrelatedEvents: foreign + redirects + [.woken]))
+    checking.receive(.idTokenVerified(.unreachable(message: "gone")))
+    flows.append(
+      .init("check paused", checking.flow, unrelatedEvents: foreign + redirects + verdicts))
 
     #expect(checkProviderContract(flows, secrets: secrets, at: moment()) == [])
     try checkStoredForms(flows, variant: "-2")

@@ -55,9 +55,10 @@ final class EffectRunner: Sendable {
     switch effect {
     case .call(let call): run { [self] in await send(call, provider, flow) }
     case .discover: run { [self] in .discovered(await metadata.discovery(of: provider)) }
-    case .verifyIDToken(let token, let metadata):
+    case .verifyIDToken(let token, let kind, let metadata):
       run { [self] in
-        .idTokenVerified(await verifier.verify(token, metadata: metadata, provider: provider))
+        .idTokenVerified(
+          await verifier.verify(token, as: kind, metadata: metadata, provider: provider))
       }
     case .sign(let object):
       run { [self] in .signed(http.sign(object, for: provider, in: flow.credentials)) }

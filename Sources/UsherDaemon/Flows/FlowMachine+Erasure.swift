@@ -92,7 +92,8 @@ extension FlowMachine {
     switch effect {
     case .call(let call): .call(checked(call))
     case .discover: .discover
-    case .verifyIDToken(let token, let metadata): .verifyIDToken(token, metadata: metadata)
+    case .verifyIDToken(let token, let kind, let metadata):
+      .verifyIDToken(token, as: kind, metadata: metadata)
     case .sign(let object): .sign(object)
     case .verifySignature(let text): .verifySignature(text)
     case .listen(let expectation): .listen(expectation)

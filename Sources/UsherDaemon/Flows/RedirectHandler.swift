@@ -93,7 +93,9 @@ final class RedirectValidator: Sendable {
   /// - Returns: The page for the browser.
   func deliver(_ answer: AuthorizationResponse, _ route: RedirectRoute) async -> RedirectPage {
     if let page = await route.onAnswer(answer) { return page }
-    return answer.error == nil && answer.code != nil ? .pending : .notSignedIn(nil)
+    // Whether a signed answer has a code is known once it is verified.
+    let mayHaveCode = answer.code != nil || answer.signed != nil
+    return answer.error == nil && mayHaveCode ? .pending : .notSignedIn(nil)
   }
 
   /// Counts a look-up for a user's flows; returns false above the limit per second.

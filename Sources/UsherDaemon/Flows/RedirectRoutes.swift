@@ -81,10 +81,14 @@ struct RedirectRoutes {
   func find(path: Secret, parameters: String) -> Match {
     guard paths[path] != nil else { return .otherPath }
     if let route = routes[Key(path: path, state: nil)] { return .route(route) }
-    guard let state = RedirectParseResult.state(in: parameters),
-      let route = routes[Key(path: path, state: state)]
-    else { return .otherState }
-    return .route(route)
+    for isSigned in [false, true] {
+      guard let state = RedirectParseResult.state(in: parameters, isSigned: isSigned),
+        let route = routes[Key(path: path, state: state)],
+        !isSigned || route.expectation.form.isSigned
+      else { continue }
+      return .route(route)
+    }
+    return .otherState
   }
 
   func expectsPost(at path: Secret) -> Bool { paths[path].map { $0.posted > 0 } ?? false }

@@ -5,9 +5,9 @@ import UsherConfig
 import UsherCore
 import UsherFlows
 
-/// Verifies the signatures of OpenID Connect ID tokens, with keys that were fetched at most one
-/// hour ago. The key is chosen by ``SigningKey``, because jwt-kit's own choice accepts too much;
-/// jwt-kit only computes the verification.
+/// Verifies the signatures of ID tokens and of signed answers (JARM), with keys that were fetched
+/// at most one hour ago. The key is chosen by ``SigningKey``, because jwt-kit's own choice accepts
+/// too much; jwt-kit only computes the verification.
 actor IDTokenVerifier {
   /// The minimum time between two fetches of a provider's key set (JWKS, RFC 7517) that are made
   /// because the known set lacks an ID token's key. A failed fetch does not count.
@@ -47,25 +47,26 @@ actor IDTokenVerifier {
     self.dependencies = dependencies
   }
 
-  /// Verifies an ID token's signature.
+  /// Verifies the signature of an ID token or of a signed answer.
   ///
   /// The key set is fetched again once if the known set may lack the token's key: its key id is
   /// unknown, or the token has no key id and the known key did not sign it. At most one such fetch
   /// a minute succeeds. Concurrent verifications share a fetch, and a network failure makes their
   /// verdict `unreachable`, not `refused`.
   func verify(
-    _ token: Secret, metadata: OIDCMetadata, provider: ProviderConfig
+    _ token: Secret, as kind: SignedTokenKind = .idToken, metadata: OIDCMetadata,
+    provider: ProviderConfig
   ) async -> IDTokenVerdict {
     guard let url = metadata.jwksURI else {
-      return .refused(message: "the provider has no jwks_uri to check the ID token with")
+      return .refused(message: "the provider has no jwks_uri to check \(kind.name) with")
     }
     let known = known(provider.name, at: url)
     if let known {
-      let (verdict, mayBeNewKey) = await check(token, with: known.keys, metadata)
+      let (verdict, mayBeNewKey) = await check(token, as: kind, with: known.keys, metadata)
       guard mayBeNewKey else { return verdict }
       // Another verification may have fetched a newer set during the check.
       if let newer = self.known(provider.name, at: url), newer.keys != known.keys {
-        return await check(token, with: newer.keys, metadata).verdict
+        return await check(token, as: kind, with: newer.keys, metadata).verdict
       }
       let last = keySets[provider.name]?.searchedAt
       if last?.isWithin(Self.searchInterval, of: dependencies.clock.monotonicNow()) ?? false {
@@ -74,7 +75,7 @@ actor IDTokenVerifier {
     }
     switch await fetch(url, of: provider, isSearch: known != nil) {
     case .failure(let problem): return problem.verdict
-    case .success(let keys): return await check(token, with: keys, metadata).verdict
+    case .success(let keys): return await check(token, as: kind, with: keys, metadata).verdict
     }
   }
 
@@ -124,20 +125,21 @@ actor IDTokenVerifier {
     }
   }
 
-  /// Checks an ID token against a key set.
+  /// Checks a token against a key set.
   ///
   /// - Returns: The verdict, and whether a newer key set could change it.
   private func check(
-    _ token: Secret, with keys: JSONValue, _ metadata: OIDCMetadata
+    _ token: Secret, as kind: SignedTokenKind, with keys: JSONValue, _ metadata: OIDCMetadata
   ) async -> (verdict: IDTokenVerdict, mayBeNewKey: Bool) {
-    switch SigningKey(for: token, in: keys, metadata: metadata) {
+    switch SigningKey(for: token, as: kind, in: keys, metadata: metadata) {
     case .refused(let message): return (.refused(message: message), false)
     case .unknownKey:
-      return (.refused(message: "the ID token's key is not in the provider's key set"), true)
+      return (.refused(message: "\(kind.name)'s key is not in the provider's key set"), true)
     case .key(let key, _):
-      let verdict = await check(token, with: key)
+      let verdict = await check(token, as: kind, with: key)
       guard case .refused = verdict else { return (verdict, false) }
-      let header = try? JOSEHeader(of: token, accepting: SigningAlgorithm.accepted(by: metadata))
+      let accepted = SigningAlgorithm.accepted(by: metadata, for: kind)
+      let header = try? JOSEHeader(of: token, as: kind, accepting: accepted)
       return (verdict, header?.kid == nil)
     }
   }
@@ -169,17 +171,19 @@ actor IDTokenVerifier {
     }
   }
 
-  private func check(_ token: Secret, with key: JSONValue) async -> IDTokenVerdict {
+  private func check(
+    _ token: Secret, as kind: SignedTokenKind, with key: JSONValue
+  ) async -> IDTokenVerdict {
     do {
       let jwk = try JSONDecoder().decode(JWK.self, from: Data(key.encoded()))
       let keys = try await JWTKeyCollection().add(jwk: jwk, isDefault: true)
       _ = try await keys.verify(token.revealed(), as: AnyClaims.self)
     } catch {
-      return .refused(message: "the ID token's signature is wrong")
+      return .refused(message: "\(kind.name)'s signature is wrong")
     }
     let parts = token.revealed().split(separator: ".", omittingEmptySubsequences: false)
     guard parts.count == 3, let payload = Base64URL.decode(parts[1]) else {
-      return .refused(message: "the ID token does not have three parts")
+      return .refused(message: "\(kind.name) does not have three parts")
     }
     return .genuine(payload: payload)
   }

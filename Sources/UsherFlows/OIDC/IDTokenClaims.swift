@@ -208,15 +208,15 @@ extension SigningAlgorithm {
 
 extension [String: JSONValue] {
   /// Whether the claim is a string that equals the text byte by byte.
-  fileprivate func has(_ claim: String, _ text: String) -> Bool {
+  func has(_ claim: String, _ text: String) -> Bool {
     self[claim]?.isText(text) ?? false
   }
 }
 
 extension JSONValue {
-  fileprivate func isText(_ text: String) -> Bool { stringValue?.hasSameBytes(as: text) ?? false }
+  func isText(_ text: String) -> Bool { stringValue?.hasSameBytes(as: text) ?? false }
 
   /// The time of a claim in seconds since 1970 (RFC 7519 §2), with or without a fraction; nil if
   /// the value is not a number.
-  fileprivate var numericDate: Timestamp? { numberValue.map { Timestamp(seconds: $0) } }
+  var numericDate: Timestamp? { numberValue.map { Timestamp(seconds: $0) } }
 }

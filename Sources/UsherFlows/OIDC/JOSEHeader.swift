@@ -18,11 +18,33 @@ package enum SigningAlgorithm: String, Codable, Sendable, CaseIterable {
   case es512 = "ES512"
   case edDSA = "EdDSA"
 
-  /// Returns the algorithms that the provider may sign with: those its metadata lists, or RS256 if
-  /// it lists none (OIDC Core §2).
-  package static func accepted(by metadata: OIDCMetadata) -> Set<SigningAlgorithm> {
-    guard let listed = metadata.idTokenAlgorithms else { return [.rs256] }
+  /// Returns the algorithms that the provider may sign a token with: those its metadata lists, or
+  /// RS256 if it lists none (OIDC Core §2, JARM §3).
+  package static func accepted(
+    by metadata: OIDCMetadata, for kind: SignedTokenKind = .idToken
+  ) -> Set<SigningAlgorithm> {
+    let listed =
+      switch kind {
+      case .idToken: metadata.idTokenAlgorithms
+      case .authorizationResponse: metadata.responseAlgorithms
+      }
+    guard let listed else { return [.rs256] }
     return Set(listed.compactMap(SigningAlgorithm.init(rawValue:)))
+  }
+}
+
+/// What a provider signs with the keys of its key set.
+package enum SignedTokenKind: Sendable, Equatable {
+  case idToken
+  /// The answer to an authorization request (JARM).
+  case authorizationResponse
+
+  /// The name in messages.
+  package var name: String {
+    switch self {
+    case .idToken: "the ID token"
+    case .authorizationResponse: "the signed answer"
+    }
   }
 }
 
@@ -36,33 +58,35 @@ package struct JOSEHeader: Sendable, Equatable {
   ///
   /// - Throws: `UnusableReply` with a user-facing sentence if the token must be rejected whatever
   ///   its signature.
-  package init(of token: Secret, accepting accepted: Set<SigningAlgorithm>) throws(UnusableReply) {
+  package init(
+    of token: Secret, as kind: SignedTokenKind = .idToken, accepting accepted: Set<SigningAlgorithm>
+  ) throws(UnusableReply) {
     let parts = token.revealed().split(separator: ".", omittingEmptySubsequences: false)
-    guard parts.count != 5 else { throw UnusableReply("the ID token is encrypted") }
+    guard parts.count != 5 else { throw UnusableReply("\(kind.name) is encrypted") }
     guard parts.count == 3, let bytes = Base64URL.decode(parts[0]),
       let header = HTTPReply(status: 200, body: bytes).jsonObject
-    else { throw UnusableReply("the ID token is not a signed token") }
+    else { throw UnusableReply("\(kind.name) is not a signed token") }
     guard let name = header["alg"]?.stringValue else {
-      throw UnusableReply("the ID token's header has no alg")
+      throw UnusableReply("\(kind.name)'s header has no alg")
     }
     guard let algorithm = SigningAlgorithm(rawValue: name), accepted.contains(algorithm) else {
       let shown = ProviderText.clean(name, limit: 20)
       let names = accepted.map(\.rawValue).sorted().joined(separator: ", ")
       throw UnusableReply(
-        "the ID token's alg \(shown) is not accepted: expected "
+        "\(kind.name)'s alg \(shown) is not accepted: expected "
           + (names.isEmpty ? "none, for the metadata lists no algorithm that may be used" : names))
     }
     guard header["crit"] == nil else {
-      throw UnusableReply("the ID token's header has crit, which is not understood")
+      throw UnusableReply("\(kind.name)'s header has crit, which is not understood")
     }
     if let type = header["typ"] {
       guard type.stringValue?.lowercased() == "jwt" else {
-        throw UnusableReply("the ID token's typ is not JWT")
+        throw UnusableReply("\(kind.name)'s typ is not JWT")
       }
     }
     if let kid = header["kid"] {
       guard let text = kid.stringValue else {
-        throw UnusableReply("the ID token's kid is not a string")
+        throw UnusableReply("\(kind.name)'s kid is not a string")
       }
       self.kid = text
     } else {

@@ -61,8 +61,11 @@ package struct OIDCAuthorize: FlowMachine, DiscoveringMachine, RedeemingCodeGran
     case signing(OIDCAttempt, redirectURI: String, ListenerState, RetryBackoff)
     /// Sends the authorization request to the provider (RFC 9126). Next: authorizing, or the end.
     case pushing(OIDCAttempt, redirectURI: String, ListenerState, RetryBackoff)
-    /// The user is in the browser. Next: exchanging, preparing with a new attempt, or the end.
+    /// The user is in the browser. Next: checking, exchanging, preparing with a new attempt, or the end.
     case authorizing(OIDCAttempt, redirectURI: String, ListenerState)
+    /// Verifies the signature of the provider's answer, which is held in memory only (JARM). Next:
+    /// exchanging, preparing with a new attempt, or the end.
+    case checking(OIDCAttempt, redirectURI: String, Transient, RetryBackoff)
     /// Redeems the code. The code is held only during a pause before the next attempt, and only in
     /// memory. Next: signingIn, preparing with a new attempt, or the end.
     case exchanging(OIDCAttempt, redirectURI: String, Transient, RetryBackoff)
@@ -115,6 +118,7 @@ package struct OIDCAuthorize: FlowMachine, DiscoveringMachine, RedeemingCodeGran
           redirectURI: redirectURI, scope: request.scope, audiences: request.audiences ?? [],
           hints: request.hints, settings: provider.settings),
         redirectURI: redirectURI, listener)
+    case .checking: waiting("checking", for: "the signature of the provider's answer")
     case .exchanging: waiting("exchanging", for: "the provider's tokens")
     case .signingIn(let signIn): signIn.view
     }
@@ -130,6 +134,8 @@ package struct OIDCAuthorize: FlowMachine, DiscoveringMachine, RedeemingCodeGran
       return pushing(event, attempt, redirectURI, listener, retrying, transition.now)
     case .authorizing(let attempt, let redirectURI, let listener):
       return authorizing(event, attempt, redirectURI, listener, &transition)
+    case .checking(let attempt, let redirectURI, let response, let retrying):
+      return checking(event, attempt, redirectURI, response, retrying, &transition)
     case .exchanging(let attempt, let redirectURI, let code, let retrying):
       let redemption = Redemption(
         attempt: attempt, redirectURI: redirectURI, code: code, retrying: retrying)
@@ -170,7 +176,8 @@ extension OIDCAuthorize {
 extension OIDCAuthorize {
   var redirect: Redirect { provider.settings.redirect }
   var redirectForm: RedirectForm {
-    copy(.oauth) { $0.isPosted = provider.settings.responseMode.isPosted }
+    let mode = provider.settings.responseMode
+    return copy(.oauth) { ($0.isPosted, $0.isSigned) = (mode.isPosted, mode.isSigned) }
   }
   var hasPKCE: Bool { provider.settings.pkce }
 
@@ -186,6 +193,21 @@ extension OIDCAuthorize {
     _ answer: AuthorizationResponse, _ attempt: OIDCAttempt, redirectURI: String,
     _ transition: inout TransitionContext
   ) -> Answer {
+    guard provider.settings.responseMode.isSigned else {
+      return accept(answer, attempt, redirectURI, after: [.stopListening])
+    }
+    guard let signed = answer.signed else {
+      return .fail(.protocolError("the provider's answer is not signed, as response_mode demands"))
+    }
+    state = .checking(attempt, redirectURI: redirectURI, Transient(signed), RetryBackoff())
+    return .proceed([.stopListening, verification(of: signed, attempt)])
+  }
+
+  /// Continues with an answer of the provider. If answers are signed, its signature is verified.
+  mutating func accept(
+    _ answer: AuthorizationResponse, _ attempt: OIDCAttempt, _ redirectURI: String,
+    after effects: [Effect<OIDCCall>] = []
+  ) -> Answer {
     let namesIssuer = provider.settings.oauth2?.namesIssuer ?? true
     if namesIssuer, let flaw = answer.flaw(attempt.metadata) {
       return .fail(.protocolError(flaw))
@@ -195,7 +217,7 @@ extension OIDCAuthorize {
     guard let code = answer.code, !code.isEmpty else { return .fail(.neitherCodeNorError) }
     problem = nil
     return redeem(
-      code, Redemption(attempt: attempt, redirectURI: redirectURI), after: [.stopListening])
+      code, Redemption(attempt: attempt, redirectURI: redirectURI), after: effects)
   }
 
   mutating func renew(

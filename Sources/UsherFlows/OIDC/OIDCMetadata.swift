@@ -23,6 +23,9 @@ package struct OIDCMetadata: Codable, Sendable, Equatable {
   /// The algorithms with which the provider signs ID tokens
   /// (`id_token_signing_alg_values_supported`); nil if the metadata does not list them.
   package var idTokenAlgorithms: [String]?
+  /// The algorithms with which the provider signs its answers to authorization requests
+  /// (`authorization_signing_alg_values_supported`); nil if the metadata does not list them.
+  package var responseAlgorithms: [String]?
   /// Whether the provider adds `iss` to every redirect (RFC 9207 §3). A redirect without it is then
   /// refused.
   package var namesIssuerInRedirect = false

@@ -73,6 +73,7 @@ extension OIDCMetadata {
     revocationAuthMethods = reader.texts("revocation_endpoint_auth_methods_supported")
     clientAuthAlgorithms = reader.texts("token_endpoint_auth_signing_alg_values_supported")
     idTokenAlgorithms = reader.texts("id_token_signing_alg_values_supported")
+    responseAlgorithms = reader.texts("authorization_signing_alg_values_supported")
     scopes = reader.texts("scopes_supported")
     responseModes = reader.texts("response_modes_supported")
     if reader.isTrue("require_pushed_authorization_requests") { requiresPushedRequests = true }

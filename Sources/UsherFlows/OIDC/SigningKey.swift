@@ -19,10 +19,14 @@ extension SigningKey {
   /// A token with `kid` needs the key with that id. A token without `kid` needs a set in which
   /// exactly one key fits. A key fits if `kty`, curve or size, `use`, `key_ops` and `alg` allow it;
   /// the last three may be absent.
-  package init(for token: Secret, in keySet: JSONValue, metadata: OIDCMetadata) {
+  package init(
+    for token: Secret, as kind: SignedTokenKind = .idToken, in keySet: JSONValue,
+    metadata: OIDCMetadata
+  ) {
     let header: JOSEHeader
     do {
-      header = try JOSEHeader(of: token, accepting: SigningAlgorithm.accepted(by: metadata))
+      header = try JOSEHeader(
+        of: token, as: kind, accepting: SigningAlgorithm.accepted(by: metadata, for: kind))
     } catch {
       self = .refused(message: error.message)
       return
@@ -42,7 +46,7 @@ extension SigningKey {
       var key = fitting.first ?? [:]
       key["kid"] = .string(header.kid ?? "only")
       self = .key(.object(key), header.algorithm)
-    default: self = .refused(message: "more than one key of the provider fits the ID token")
+    default: self = .refused(message: "more than one key of the provider fits \(kind.name)")
     }
   }
 }

@@ -23,7 +23,7 @@ struct FormPostTests {
     #expect(try Web.post(answer.address, form: wrong).status == 400)
     #expect(try fixture.flow(flow) == flow)
     #expect(try fixture.requests("token") == 0)
-    #expect(try Web.post(answer.address, form: answer.fields).text.contains("Signed in"))
+    #expect(try Web.post(answer.address, form: answer.fields).status == 200)
     #expect(try fixture.app.finished(flow)["status"] == "succeeded")
     _ = try? Web.post(answer.address, form: answer.fields)
     #expect(try fixture.requests("token") == 1)
@@ -35,6 +35,54 @@ struct FormPostTests {
     let flow = try fixture.app.startFlow()
     #expect(flow["status"] == "failed")
     #expect(flow.failure["message"]?.stringValue?.contains("form_post") == true)
+  }
+}
+
+@Suite("Answers that the provider signs (JARM)", .mayBlock, .timeLimit(.minutes(10)))
+struct SignedAnswerTests {
+  @Test(
+    "a sign-in succeeds by a signed answer in each mode",
+    arguments: ["query.jwt", "form_post.jwt"])
+  func signed(mode: String) throws {
+    let fixture = try OIDCFixture(provider: "response_mode = \"\(mode)\"")
+    let flow = try fixture.app.startFlow()
+    #expect(flow.url.contains("response_mode=\(mode)"))
+    #expect(try Person.signIn(at: flow.url).status == 200)
+    #expect(try fixture.app.finished(flow)["status"] == "succeeded")
+    let denied = try fixture.attempt(allow: false)
+    #expect(denied.failure["reason"] == "denied")
+  }
+
+  @Test("a signed answer with another state, or with parameters in place of it, is not accepted")
+  func refused() throws {
+    let fixture = try OIDCFixture(provider: "response_mode = \"jwt\"")
+    let flow = try fixture.app.startFlow()
+    try fixture.set(["signedResponse": ["claims": ["state": "another"]]])
+    let back = try #require(try Person.decide(at: flow.url).location)
+    #expect(!back.contains("code="))
+    #expect(try Web.get(back).status == 400)
+    #expect(try fixture.flow(flow) == flow)
+    // With the right state beside it, the answer is the flow's own; its own state does not count
+    // before its signature, and refuses it then.
+    let state = try #require(flow.url.firstMatch(of: /[?&]state=([^&]*)/)?.1)
+    #expect(try Web.get("\(back)&state=\(state)").status == 200)
+    let end = try fixture.app.finished(flow)
+    #expect(end.failure["message"]?.stringValue?.contains("state of the signed answer") == true)
+    #expect(!end.hasSecret)
+    #expect(try fixture.requests("token") == 0)
+  }
+
+  @Test("a signed answer is accepted once, and its code is redeemed once")
+  func once() throws {
+    let fixture = try OIDCFixture(provider: "response_mode = \"jwt\"")
+    let flow = try fixture.app.startFlow()
+    let back = try #require(try Person.decide(at: flow.url).location)
+    #expect(try Web.get(back).status == 200)
+    _ = try? Web.get(back)
+    #expect(try fixture.app.finished(flow)["status"] == "succeeded")
+    #expect(try fixture.requests("token") == 1)
+    let reason = try fixture.app.reason(of: "flow.submit", fixture.submission(back, to: flow))
+    #expect(reason == "flow_finished")
   }
 }
 

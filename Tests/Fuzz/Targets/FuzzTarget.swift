@@ -30,7 +30,7 @@ package struct FuzzTarget: Sendable {
   package static let all: [FuzzTarget] =
     [
       .lineSplitter, .json, .jsonTime, .replyCache, .toml, .config, .redirect, .challenge, .idToken,
-      .tokenReply, .secretMask, .storedFlow, .sealedRow, .auditRows, .backup, .bus,
+      .signedResponse, .tokenReply, .secretMask, .storedFlow, .sealedRow, .auditRows, .backup, .bus,
     ] + ProviderType.configurable.map { .providerAnswers($0) }
 }
 

@@ -72,7 +72,7 @@ package struct FreedomIDBackendSettings: BackendSettings, Hashable {
     } else if !revokeUri.isEmpty, CallbackURL(revokeUri) == nil {
       "revokeUri must be like http://127.0.0.1:8791/v1/callback/freedom, or empty"
     } else {
-      IDTokenSettings.unknownMember(of: changes["idToken"])
+      IDTokenSettings.unknownMember(of: changes, "idToken")
     }
   }
 }

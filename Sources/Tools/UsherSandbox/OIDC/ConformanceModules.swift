@@ -43,6 +43,11 @@ package struct ConformanceModule: Sendable {
     ["idToken": ["claims": .object(claims)]]
   }
 
+  /// Returns settings that change how responses are signed (JARM).
+  private static func response(_ settings: [String: JSON]) -> [String: JSON] {
+    ["signedResponse": .object(settings)]
+  }
+
   /// The modules in the order of the suite: the basic plan, further modules of the full plan, the
   /// modules about refreshed ID tokens, and those about the provider's configuration.
   package static let all: [ConformanceModule] = [
@@ -73,6 +78,19 @@ package struct ConformanceModule: Sendable {
       "FormPostError",
       ["authorizeResponse": ["code": .null, "error": "invalid_scope"]], refusedBy: "invalid_scope",
       mode: .formPost),
+    .init("JARM", mode: .jwt),
+    .init(
+      "JARMInvalidIssuer", response(["claims": ["iss": "https://another.example"]]),
+      refusedBy: "iss", mode: .jwt),
+    .init(
+      "JARMInvalidAud", response(["claims": ["aud": "another-client"]]), refusedBy: "aud",
+      mode: .jwt),
+    .init("JARMExpired", response(["claims": ["exp": 1]]), refusedBy: "exp", mode: .jwt),
+    .init(
+      "JARMInvalidSignature", response(["badSignature": true]), refusedBy: "signature",
+      mode: .jwt),
+    .init("JARMSigAlgNone", response(["alg": "none"]), refusedBy: "alg", mode: .jwt),
+    .init("JARMUnsigned", response(["omit": true]), refusedBy: "not signed", mode: .jwt),
 
     .init("RefreshToken", during: .refresh),
     .init(

@@ -28,6 +28,13 @@ package enum ResponseMode: String, Sendable, CaseIterable {
   case query
   /// OAuth 2.0 Form Post Response Mode.
   case formPost = "form_post"
+  /// Signed (JARM), in the query.
+  case jwt
+  case queryJWT = "query.jwt"
+  case formPostJWT = "form_post.jwt"
+
+  var isSigned: Bool { [.jwt, .queryJWT, .formPostJWT].contains(self) }
+  var isPosted: Bool { [.formPost, .formPostJWT].contains(self) }
 
   init(_ form: Form) throws(OAuthError) {
     guard let name = form["response_mode"] else {

@@ -36,6 +36,7 @@ extension OIDCBackend {
         "client_secret_basic", "client_secret_post",
       ],
       "code_challenge_methods_supported": ["S256"],
+      "authorization_signing_alg_values_supported": ["RS256", "ES256"],
       "authorization_response_iss_parameter_supported": true,
       "claims_parameter_supported": false,
       "request_parameter_supported": true,

@@ -33,6 +33,8 @@ package struct OIDCBackendSettings: BackendSettings, Hashable {
   /// Seconds by which the clock of the whole sandbox is ahead of the machine's.
   package var clockOffsetSeconds = 0.0
   package var idToken = IDTokenSettings()
+  /// How signed authorization responses are signed (JARM). With `omit` they are not signed.
+  package var signedResponse = IDTokenSettings()
   package var discovery: [String: JSON] = [:]
   package var tokenReply: [String: JSON] = [:]
   package var deviceReply: [String: JSON] = [:]
@@ -70,11 +72,12 @@ package struct OIDCBackendSettings: BackendSettings, Hashable {
     if abs(clockOffsetSeconds) > Double(Self.seconds.upperBound) {
       return "clockOffsetSeconds must be at most \(Self.seconds.upperBound)"
     }
-    return IDTokenSettings.unknownMember(of: changes["idToken"])
+    return IDTokenSettings.unknownMember(of: changes, "idToken")
+      ?? IDTokenSettings.unknownMember(of: changes, "signedResponse")
   }
 }
 
-/// How ID tokens are signed, correctly or not.
+/// How ID tokens or authorization responses are signed, correctly or not.
 package struct IDTokenSettings: Sendable, Hashable, Codable {
   package enum Algorithm: String, Sendable, Codable {
     case rs256 = "RS256"
@@ -105,10 +108,10 @@ package struct IDTokenSettings: Sendable, Hashable, Codable {
   ]
 
   /// Returns why a change of these settings is invalid, or nil if its members are known.
-  static func unknownMember(of change: JSON?) -> String? {
-    guard case .object(let members)? = change,
+  static func unknownMember(of changes: [String: JSON], _ setting: String) -> String? {
+    guard case .object(let members)? = changes[setting],
       let unknown = members.keys.sorted().first(where: { !names.contains($0) })
     else { return nil }
-    return "there is no setting idToken.\(unknown.printable)"
+    return "there is no setting \(setting).\(unknown.printable)"
   }
 }
