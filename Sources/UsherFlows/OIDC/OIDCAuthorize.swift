@@ -1,3 +1,4 @@
+package import JSONRPC
 import UsherAPI
 package import UsherConfig
 package import UsherCore
@@ -29,6 +30,9 @@ package struct OIDCAuthorize: FlowMachine, DiscoveringMachine, RedeemingCodeGran
     package var acrValues: String?
     /// The maximum time since the user's last authentication at the provider, in seconds.
     package var maxAgeSeconds: Int?
+    /// The requested claims (OIDC Core §5.5): an object with `userinfo`, `id_token` or both. Only
+    /// at a provider whose metadata has `claims_parameter_supported`.
+    package var claims: [String: JSONValue]?
     /// Whether the daemon refreshes the tokens in the background.
     package var keepAlive: Bool?
   }
@@ -61,7 +65,8 @@ package struct OIDCAuthorize: FlowMachine, DiscoveringMachine, RedeemingCodeGran
     case signing(OIDCAttempt, redirectURI: String, ListenerState, RetryBackoff)
     /// Sends the authorization request to the provider (RFC 9126). Next: authorizing, or the end.
     case pushing(OIDCAttempt, redirectURI: String, ListenerState, RetryBackoff)
-    /// The user is in the browser. Next: checking, exchanging, preparing with a new attempt, or the end.
+    /// The user is in the browser. Next: checking, exchanging, preparing with a new attempt, or the
+    /// end.
     case authorizing(OIDCAttempt, redirectURI: String, ListenerState)
     /// Verifies the signature of the provider's answer, which is held in memory only (JARM). Next:
     /// exchanging, preparing with a new attempt, or the end.
@@ -94,6 +99,7 @@ package struct OIDCAuthorize: FlowMachine, DiscoveringMachine, RedeemingCodeGran
     hints["prompt"] = try ParamsValidation.text(params.prompt, "prompt")
     hints["ui_locales"] = try ParamsValidation.text(params.uiLocales, "uiLocales")
     hints["acr_values"] = try ParamsValidation.text(params.acrValues, "acrValues")
+    hints["claims"] = try OIDCRequest.claims(params.claims, provider.settings)
     hints["max_age"] = params.maxAgeSeconds.map { String($0) }
     let request = Request(
       scope: try OIDCRequest.scope(params.scope, provider.settings),
@@ -165,6 +171,9 @@ extension OIDCAuthorize {
     }
     if let flaw = metadata.flaw(ofResponseMode: provider.settings.responseMode) {
       return .fail(.protocolError(flaw))
+    }
+    if request.hints["claims"] != nil, metadata.supportsClaims != true {
+      return .fail(.claimsUnsupported)
     }
     if request.isConfiguredScope == true { request.scope = metadata.known(in: request.scope) }
     return start(OIDCAttempt(metadata, authorizationEndpoint: endpoint, &transition), nil)
@@ -272,8 +281,12 @@ extension OIDCAuthorize {
     request.maxAge ?? provider.settings.extraAuthorize["max_age"].flatMap { Int($0) }
   }
 
-  /// The `acr_values` of the authorization request, of the caller or of the configuration.
+  /// The classes of which the authentication must be one: those that the caller requests as an
+  /// essential claim, else the `acr_values` of the caller or of the configuration.
   private var acrValues: [String]? {
+    if let essential = OIDCRequest.essentialClasses(in: request.hints["claims"]) {
+      return essential
+    }
     let text = request.hints["acr_values"] ?? provider.settings.extraAuthorize["acr_values"]
     let values = text?.split(separator: " ").map(String.init) ?? []
     return values.isEmpty ? nil : values
@@ -291,4 +304,12 @@ extension AuthorizationResponse {
     return metadata.namesIssuerInRedirect && error == nil
       ? "the redirect does not say which issuer it comes from: expected \(metadata.issuer)" : nil
   }
+}
+
+extension Failure {
+  /// The failure of a flow that requests claims of a provider which ignores the parameter.
+  fileprivate static let claimsUnsupported = Failure(
+    reason: .invalidRequest, title: "Claims cannot be requested",
+    message: "the provider does not support the parameter claims: its metadata has no "
+      + "claims_parameter_supported; start the sign-in without claims", retryable: false)
 }

@@ -38,6 +38,9 @@ package struct OIDCMetadata: Codable, Sendable, Equatable {
   /// Whether the provider accepts only authorization requests that were pushed to it (RFC 9126 §5);
   /// nil in flows that an older version stored.
   package var requiresPushedRequests: Bool?
+  /// Whether the provider supports the parameter `claims` (`claims_parameter_supported`); nil means
+  /// false.
+  package var supportsClaims: Bool?
   /// Whether the provider accepts only authorization requests that the client has signed (RFC 9101
   /// §10.5); nil means false.
   package var requiresSignedRequests: Bool?

@@ -1,3 +1,4 @@
+import JSONRPC
 import UsherConfig
 import UsherCore
 
@@ -21,8 +22,8 @@ extension OIDCMetadata {
     guard mode != .query, let responseModes,
       !responseModes.contains(where: { $0.hasSameBytes(as: mode.rawValue) })
     else { return nil }
-    return "the provider does not offer the response mode \(mode.rawValue): set response_mode to one "
-      + "that it offers, found \(ProviderText.found(responseModes.joined(separator: ", ")))"
+    return "the provider does not offer the response mode \(mode.rawValue): set response_mode to "
+      + "one that it offers, found \(ProviderText.found(responseModes.joined(separator: ", ")))"
   }
 }
 
@@ -67,6 +68,46 @@ enum OIDCRequest {
       throw ParamsValidation.wrong("audiences", "each \(violation)")
     }
     return requested.isEmpty ? nil : requested
+  }
+
+  /// The maximum length of the parameter `claims` in bytes.
+  static let maxClaimsLength = 4096
+
+  /// Returns the parameter `claims` as JSON text (OIDC Core §5.5); nil for nil.
+  ///
+  /// - Throws: `invalidParams` if the object has another form, or the provider has no ID tokens.
+  static func claims(
+    _ requested: [String: JSONValue]?, _ settings: OIDCSettings
+  ) throws(UsherError) -> String? {
+    guard let requested else { return nil }
+    guard settings.hasIDTokens else {
+      throw ParamsValidation.wrong("claims", "can be requested at a provider of type oidc only")
+    }
+    for (name, members) in requested {
+      guard ["userinfo", "id_token"].contains(name), let members = members.objectValue,
+        members.values.allSatisfy({ $0.isNull || $0.objectValue != nil })
+      else {
+        throw ParamsValidation.wrong(
+          "claims",
+          "must have the members userinfo or id_token, with null or an object for each claim")
+      }
+    }
+    let text = JSONValue.object(requested).encoded()
+    guard text.count <= maxClaimsLength else {
+      throw ParamsValidation.wrong("claims", "must be at most \(maxClaimsLength) bytes of JSON")
+    }
+    return String(decoding: text, as: UTF8.self)
+  }
+
+  /// Returns the classes of authentication of which an ID token must name one, because `claims`
+  /// requests `acr` as essential with these values (OIDC Core §5.5.1.1); nil if it does not.
+  static func essentialClasses(in claims: String?) -> [String]? {
+    guard let claims, let members = try? JSONValue(parsing: Array(claims.utf8)),
+      let request = members["id_token"]?["acr"], request["essential"] == .bool(true)
+    else { return nil }
+    let values = request["values"]?.arrayValue ?? [request["value"] ?? .null]
+    let classes = values.compactMap(\.stringValue)
+    return classes.isEmpty ? nil : classes
   }
 
   /// Returns the scope to request: the caller's, or the configured one if the caller names none.

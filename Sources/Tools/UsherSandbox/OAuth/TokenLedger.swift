@@ -16,8 +16,16 @@ package struct TokenAuthorization: Sendable, Hashable {
   package var resources: [String] = []
   /// The resource for which an access token is; nil for one without.
   package var audience: String?
+  /// The claims that the authorization request named.
+  package var claims = RequestedClaims()
   /// Whether the consent was given for a device (RFC 8628).
   package var isDevice = false
+}
+
+/// The claims that the parameter `claims` names (OIDC Core §5.5), beside those of the scope.
+package struct RequestedClaims: Sendable, Hashable {
+  package var userinfo: Set<String> = []
+  package var idToken: Set<String> = []
 }
 
 /// A successful response of the token endpoint, before it is encoded as JSON.

@@ -75,8 +75,15 @@ extension String {
 }
 
 extension TokenAuthorization {
-  /// The claims about the user that the scope permits (OIDC Core §5.4).
-  package func personClaims() -> [String: JSON] {
+  /// The claims about the user that the scope permits (OIDC Core §5.4), and those that the request
+  /// named (§5.5).
+  package func personClaims(and requested: Set<String> = []) -> [String: JSON] {
+    let all = Self.personClaims(of: user, scope: ["profile", "phone", "address", "email"])
+    return Self.personClaims(of: user, scope: scope)
+      .merging(all.filter { requested.contains($0.key) }) { known, _ in known }
+  }
+
+  private static func personClaims(of user: User, scope: [String]) -> [String: JSON] {
     var claims: [String: JSON] = ["sub": .string(user.sub)]
     if scope.contains("profile") {
       claims["name"] = .string(user.name)
@@ -105,7 +112,7 @@ extension TokenAuthorization {
   package func idTokenClaims(
     issuer: String, accessToken: String, withNonce: Bool, lifetime: Int, now: Date
   ) -> [String: JSON] {
-    var claims = personClaims()
+    var claims = personClaims(and: self.claims.idToken)
     let issued = Int(now.timeIntervalSince1970)
     claims["iss"] = .string(issuer)
     claims["aud"] = .string(clientID)

@@ -15,6 +15,7 @@ package struct AuthorizationRequest: Sendable, Hashable {
   package var accessType: String?
   /// The resources for which tokens will be requested (RFC 8707 §2).
   package var resources: [String] = []
+  package var claims = RequestedClaims()
 
   /// Where the response goes.
   var target: ResponseTarget {

@@ -92,7 +92,23 @@ extension AuthorizationRequest {
       client: client, responseMode: mode, redirectURI: redirectURI, state: form["state"],
       scope: try Scope.parse(form["scope"]), nonce: form["nonce"], challenge: challenge,
       loginHint: form["login_hint"], accessType: form["access_type"],
-      resources: form.audiences)
+      resources: form.audiences, claims: try RequestedClaims(form["claims"]))
+  }
+}
+
+extension RequestedClaims {
+  /// Parses the parameter `claims`.
+  fileprivate init(_ text: String?) throws(OAuthError) {
+    self.init()
+    guard let text else { return }
+    guard case .object(let members)? = try? JSON(parsing: text.utf8) else {
+      throw OAuthError("invalid_request", "claims must be a JSON object")
+    }
+    func names(_ member: String) -> Set<String> {
+      guard case .object(let claims)? = members[member] else { return [] }
+      return Set(claims.keys)
+    }
+    (userinfo, idToken) = (names("userinfo"), names("id_token"))
   }
 }
 

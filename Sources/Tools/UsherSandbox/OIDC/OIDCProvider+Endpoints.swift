@@ -24,7 +24,8 @@ extension OIDCBackend {
     guard permission.scope.contains("openid") else {
       return Self.challenge("insufficient_scope", status: 403)
     }
-    return .json(.object(permission.personClaims().applying(overrides: settings.userinfo)))
+    let claims = permission.personClaims(and: permission.claims.userinfo)
+    return .json(.object(claims.applying(overrides: settings.userinfo)))
   }
 
   /// Returns a bearer challenge; without an error code if the request had no token (RFC 6750 §3.1).

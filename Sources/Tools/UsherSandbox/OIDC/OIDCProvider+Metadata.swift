@@ -38,7 +38,7 @@ extension OIDCBackend {
       "code_challenge_methods_supported": ["S256"],
       "authorization_signing_alg_values_supported": ["RS256", "ES256"],
       "authorization_response_iss_parameter_supported": true,
-      "claims_parameter_supported": false,
+      "claims_parameter_supported": true,
       "request_parameter_supported": true,
       "require_signed_request_object": .bool(settings.requireSignedRequests),
       "request_object_signing_alg_values_supported": ["RS256", "PS256", "ES256", "ES384", "EdDSA"],

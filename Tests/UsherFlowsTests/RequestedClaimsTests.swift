@@ -1,0 +1,91 @@
+import JSONRPC
+import Testing
+import UsherAPI
+import UsherConfig
+import UsherCore
+
+@testable import UsherFlows
+
+@Suite("The claims parameter of sign-ins")
+struct RequestedClaimsTests {
+  private static let requested: [String: JSONValue] = [
+    "userinfo": ["email": ["essential": true], "nickname": .null],
+    "id_token": ["acr": ["essential": true, "values": ["gold", "silver"]]],
+  ]
+
+  private func started(
+    _ claims: [String: JSONValue]?, _ change: (inout OIDCSettings) -> Void = { _ in }
+  ) throws -> DrivenAuthorize {
+    var params = OIDCAuthorize.Params()
+    params.claims = claims
+    return try DrivenAuthorize(params, settings: change)
+  }
+
+  @Test("claims are sent as JSON to a provider that supports the parameter")
+  func sent() throws {
+    var driven = try started(Self.requested)
+    driven.toBrowser(metadata { $0.supportsClaims = true })
+    let text = try #require(driven.query["claims"])
+    #expect(try JSONValue(parsing: Array(text.utf8)) == .object(Self.requested))
+    var signing = try started(Self.requested) {
+      $0.clientCredential = "work-key"
+      $0.signedRequests = .always
+    }
+    signing.toBrowser(metadata { $0.supportsClaims = true })
+    guard case .proceed(let effects) = signing.last, case .sign(let object)? = effects.first else {
+      Issue.record("the request is not signed")
+      return
+    }
+    #expect(object.parameters["claims"] == .object(Self.requested))
+  }
+
+  @Test("a sign-in with claims fails at a provider that does not support the parameter")
+  func unsupported() throws {
+    var driven = try started(Self.requested)
+    driven.receive(.discovered(.found(metadata())))
+    #expect(driven.failure?.reason == .invalidRequest)
+    #expect(driven.failure?.message.contains("claims_parameter_supported") == true)
+    driven = try started(nil)
+    driven.receive(.discovered(.found(metadata())))
+    #expect(driven.failure == nil)
+  }
+
+  @Test("claims of another form or more than 4 KiB are refused, and so are those of oauth2 servers")
+  func refused() throws {
+    let long = String(repeating: "x", count: 4096)
+    for claims in [
+      ["other": [:]], ["userinfo": "email"], ["userinfo": ["email": true]],
+      ["id_token": ["acr": ["gold"]]], ["userinfo": ["email": ["value": .string(long)]]],
+    ] as [[String: JSONValue]] {
+      let error = try #require(throws: UsherError.self) { _ = try started(claims) }
+      #expect(error.reason == .invalidParams && error.detail.field == "params.claims")
+    }
+    var params = OIDCAuthorize.Params()
+    params.claims = Self.requested
+    let error = try #require(throws: UsherError.self) {
+      _ = try DrivenAuthorize(provider: oauth2Provider(), params)
+    }
+    #expect(error.detail.field == "params.claims")
+  }
+
+  @Test("an essential acr must be in the ID token, and any other claim need not be")
+  func essential() throws {
+    for (acr, isAccepted) in [
+      ("silver", true), ("bronze", false), (nil, false),
+    ] as [(String?, Bool)] {
+      var driven = try started(Self.requested)
+      let metadata = metadata {
+        $0.supportsClaims = true
+        $0.userinfoEndpoint = nil
+      }
+      driven.toBrowser(metadata)
+      let nonce = driven.query["nonce"]
+      driven.receive(.redirected(AuthorizationResponse(code: Secret("code-secret"))))
+      driven.receive(.called(try #require(driven.calls.first), .reply(tokenReply())))
+      let payload = claims(nonce: nonce, ["acr": acr.map { .string($0) }]).encoded()
+      driven.receive(.idTokenVerified(.genuine(payload: payload)))
+      #expect((driven.completion != nil) == isAccepted)
+      #expect(isAccepted || driven.failure?.message.contains("acr") == true)
+    }
+  }
+}
