@@ -52,4 +52,20 @@ struct AuthlibTests {
     #expect(try client.call("account.forget", ["provider": "work"])["revoked"] == "done")
     #expect(try server.userinfo(token["accessToken"]?.stringValue ?? "") == 401)
   }
+
+  @Test("an Authlib client that must sign its authorization requests signs in")
+  func signedRequests() throws {
+    let provider = server.provider(
+      "signed", client: "usher-jar",
+      more: "client_credential = \"work-key\"\nsigned_requests = \"always\"")
+    let daemon = try DaemonUnderTest(config: provider)
+    try server.registerKey(of: "signed", at: daemon)
+    let client = try daemon.client()
+    let (flow, page) = try client.signIn("signed") { url in
+      #expect(url.contains("request=") && !url.contains("code_challenge"))
+      return try server.visit(url)
+    }
+    #expect(flow["status"] == "succeeded" && page.url == server.redirect)
+    #expect(try server.userinfo(client.accessToken("signed")) == 200)
+  }
 }
