@@ -16,6 +16,13 @@ package enum Base64 {
       })
   }
 
+  /// Decodes base64url without padding; nil for any other text.
+  static func decodedURL(_ text: some StringProtocol) -> [UInt8]? {
+    guard !text.contains(where: { "+/=".contains($0) }) else { return nil }
+    let standard = String(text.map { $0 == "-" ? "+" : $0 == "_" ? "/" : $0 })
+    return decoded(standard + String(repeating: "=", count: (4 - standard.utf8.count % 4) % 4))
+  }
+
   /// Decodes padded standard base64; nil for any other text.
   package static func decoded(_ text: String) -> [UInt8]? {
     Data(base64Encoded: text).map(Array.init)

@@ -30,15 +30,21 @@ package struct EndpointCall: Sendable {
 
   /// The token in the `Authorization` header, if its scheme is `Bearer`.
   var bearer: String? { headers["authorization"]?.afterBearer }
+
+  /// The token in the `Authorization` header, if its scheme is `DPoP` (RFC 9449 §7.1).
+  var dpopToken: String? { headers["authorization"]?.after(scheme: "dpop") }
 }
 
 extension String {
   /// The text after the scheme `Bearer`, whose case does not matter (RFC 7235 §2.1); nil if the
   /// text does not begin with it.
-  var afterBearer: String? {
-    let scheme = "bearer "
-    guard prefix(scheme.count).lowercased() == scheme else { return nil }
-    return String(dropFirst(scheme.count).drop { $0 == " " })
+  var afterBearer: String? { after(scheme: "bearer") }
+
+  /// The text after a scheme in lower case and a space; nil if the text does not begin with them.
+  fileprivate func after(scheme: String) -> String? {
+    let start = scheme + " "
+    guard prefix(start.count).lowercased() == start else { return nil }
+    return String(dropFirst(start.count).drop { $0 == " " })
   }
 }
 

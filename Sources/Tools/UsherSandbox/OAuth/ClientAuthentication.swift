@@ -109,6 +109,8 @@ package struct OAuthError: Error, Equatable {
   package var status: Int
   /// The new interval of `slow_down` in seconds, which some servers add to their response.
   package var interval: Int?
+  /// The nonce that a DPoP proof must have (RFC 9449 §8).
+  package var dpopNonce: String?
 
   package init(_ error: String, _ description: String, status: Int = 400) {
     self.error = error
@@ -123,6 +125,7 @@ package struct OAuthError: Error, Equatable {
 
   package var reply: Reply {
     var reply = Reply.refusal(error, description, status: status)
+    if let dpopNonce { reply.headers["DPoP-Nonce"] = dpopNonce }
     if status == 401 { reply.headers["WWW-Authenticate"] = #"Basic realm="usher-sandbox""# }
     return reply
   }

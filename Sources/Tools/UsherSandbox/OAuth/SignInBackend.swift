@@ -56,7 +56,7 @@ extension SignInBackend {
       let authorization = TokenAuthorization(
         clientID: request.client.id, user: user, scope: request.scope, nonce: request.nonce,
         authTime: authTime, accessType: request.accessType, resources: request.resources,
-        claims: request.claims)
+        claims: request.claims, keyThumbprint: request.keyThumbprint)
       let code = ledger.tokens.issueCode(
         for: authorization, redirectURI: request.redirectURI, challenge: request.challenge,
         now: now)

@@ -42,9 +42,12 @@ extension TokenLedger {
   ///
   /// A second use revokes the tokens of the first use (RFC 6749 §4.1.2). A wrong redirect URI or
   /// verifier invalidates the code. An attempt by another client, or at another brand, does not.
+  ///
+  /// - Parameter key: The thumbprint of the key of which the request has a proof. The tokens are
+  ///   bound to it. It must be that of the authorization request, if that named one (RFC 9449 §10).
   package mutating func redeemCode(
     _ code: String, client: Client, brand: String? = nil, redirectURI: String, verifier: String?,
-    now: Date
+    key: String? = nil, now: Date
   ) throws(OAuthError) -> IssuedTokens {
     guard let known = codes.value(code, now: now) else {
       throw OAuthError("invalid_grant", "no such code")
@@ -67,7 +70,12 @@ extension TokenLedger {
     guard PKCEVerification.matches(verifier: verifier, challenge: known.challenge) else {
       throw OAuthError("invalid_grant", "code_verifier does not match the code_challenge")
     }
-    let opened = open(known.authorization, now: now)
+    if let expected = known.authorization.keyThumbprint, expected != key {
+      throw OAuthError("invalid_grant", "the code is bound to another DPoP key")
+    }
+    var authorization = known.authorization
+    authorization.keyThumbprint = key
+    let opened = open(authorization, now: now)
     codes.update(code) { $0.state = .spent(grant: opened.grant) }
     return opened.tokens
   }

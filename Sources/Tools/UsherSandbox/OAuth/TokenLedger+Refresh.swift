@@ -32,10 +32,13 @@ extension TokenLedger {
   ///
   /// Using a superseded token revokes the whole grant (RFC 9700 §4.14.2). The scope of the new
   /// access token may be narrower than the granted one, never wider. An audience must be one of the
-  /// resources of the authorization request (RFC 8707 §2.2).
+  /// resources of the authorization request (RFC 8707 §2.2). The refresh token of a public client
+  /// is bound to the first key of which a request has a proof (RFC 9449 §5).
+  ///
+  /// - Parameter key: The thumbprint of the key of which the request has a proof.
   package mutating func refresh(
     _ token: String, client: Client, brand: String? = nil, scope: [String]?,
-    audience: String? = nil, now: Date
+    audience: String? = nil, key: String? = nil, now: Date
   ) throws(OAuthError) -> IssuedTokens {
     guard let known = refreshTokens.value(token, now: now),
       let grant = grants.value(known.grant, now: now)
@@ -52,6 +55,9 @@ extension TokenLedger {
       throw OAuthError(
         "invalid_grant", "a superseded refresh token was reused; the grant is revoked")
     }
+    if client.secret == nil, let expected = grant.authorization.keyThumbprint, expected != key {
+      throw OAuthError("invalid_grant", "the refresh token is bound to another DPoP key")
+    }
     let granted = known.scope ?? grant.authorization.scope
     let asked = scope ?? granted
     guard asked.allSatisfy(granted.contains) else {
@@ -62,8 +68,11 @@ extension TokenLedger {
     }
     supersedeParent(token, known)
     if terms.refreshEndsAccessTokens { accessTokens.removeAll { $0.grant == known.grant } }
+    var authorization = grant.authorization
+    authorization.keyThumbprint = key
+    grants.update(known.grant) { $0.authorization = authorization }
     var tokens = accessTokens(
-      for: known.grant, grant.authorization, scope: asked, audience: audience, now: now)
+      for: known.grant, authorization, scope: asked, audience: audience, now: now)
     tokens.refreshToken = successor(
       of: token, in: known.grant, scope: terms.bindsRefreshScope ? asked : nil, now: now)
     return tokens

@@ -20,6 +20,9 @@ package struct TokenAuthorization: Sendable, Hashable {
   package var claims = RequestedClaims()
   /// Whether the consent was given for a device (RFC 8628).
   package var isDevice = false
+  /// The thumbprint of the key to which the code or the tokens are bound (RFC 9449); nil if they
+  /// are bound to none.
+  package var keyThumbprint: String?
 }
 
 /// The claims that the parameter `claims` names (OIDC Core §5.5), beside those of the scope.
@@ -86,6 +89,8 @@ package struct TokenLedger: Sendable {
     var grant: String
     var scope: [String]
     var audience: String?
+    /// The thumbprint of the key to which the token is bound; nil if it is bound to none.
+    var keyThumbprint: String?
   }
 
   package var terms: TokenTerms
@@ -120,11 +125,11 @@ package struct TokenLedger: Sendable {
 
   /// Issues an access token for a client itself (RFC 6749 §4.4), without a refresh token.
   mutating func openForClient(
-    _ client: Client, scope: [String], audience: String?, now: Date
+    _ client: Client, scope: [String], audience: String?, key: String? = nil, now: Date
   ) -> IssuedTokens {
     let user = User(username: client.id, password: "", sub: client.id, name: client.name)
     let authorization = TokenAuthorization(
-      clientID: client.id, user: user, scope: scope, authTime: now)
+      clientID: client.id, user: user, scope: scope, authTime: now, keyThumbprint: key)
     let grant = tokenGenerator.token("gr")
     grants.insert(
       Grant(authorization: authorization), for: grant,
@@ -148,7 +153,10 @@ package struct TokenLedger: Sendable {
   ) -> IssuedTokens {
     let token = tokenGenerator.token(startingWith: terms.accessTokenPrefix)
     accessTokens.insert(
-      AccessToken(grant: grant, scope: scope, audience: audience), for: token,
+      AccessToken(
+        grant: grant, scope: scope, audience: audience,
+        keyThumbprint: authorization.keyThumbprint),
+      for: token,
       until: now.addingTimeInterval(Double(terms.accessTokenSeconds)), now: now)
     return IssuedTokens(
       accessToken: token, expiresIn: terms.accessTokenSeconds, refreshToken: nil, scope: scope,
@@ -164,6 +172,7 @@ package struct TokenLedger: Sendable {
     var authorization = grant.authorization
     authorization.scope = token.scope
     authorization.audience = token.audience
+    authorization.keyThumbprint = token.keyThumbprint
     return authorization
   }
 

@@ -65,8 +65,11 @@ extension Ledger {
   ///
   /// Refuses with `authorization_pending`, `slow_down` (which adds five seconds to the interval
   /// permanently), `access_denied`, `expired_token` or `invalid_grant`.
+  ///
+  /// - Parameter key: The thumbprint of the key of which the request has a proof. The tokens are
+  ///   bound to it.
   package mutating func pollDevice(
-    _ code: String, client: Client, now: Date
+    _ code: String, client: Client, key: String? = nil, now: Date
   ) throws(OAuthError) -> IssuedTokens {
     if devices.isExpired(code, now: now) {
       throw OAuthError("expired_token", "the device code has expired")
@@ -87,7 +90,7 @@ extension Ledger {
       devices.update(code) { $0.state = .spent }
       let authorization = TokenAuthorization(
         clientID: client.id, user: user, scope: device.scope, nonce: nil, authTime: time,
-        resources: device.resources, isDevice: true)
+        resources: device.resources, isDevice: true, keyThumbprint: key)
       return tokens.open(authorization, now: now).tokens
     }
   }

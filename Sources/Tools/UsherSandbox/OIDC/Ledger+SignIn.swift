@@ -16,6 +16,9 @@ package struct AuthorizationRequest: Sendable, Hashable {
   /// The resources for which tokens will be requested (RFC 8707 §2).
   package var resources: [String] = []
   package var claims = RequestedClaims()
+  /// The thumbprint of the key to which the code is bound (RFC 9449 §10); nil if it is bound to
+  /// none.
+  package var keyThumbprint: String?
 
   /// Where the response goes.
   var target: ResponseTarget {

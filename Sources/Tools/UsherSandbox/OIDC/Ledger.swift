@@ -12,6 +12,8 @@ package struct Ledger: Sendable {
   var pushedRequests = ExpiringTable<Form>()
   /// The ids of the client assertions that were used, so that none is accepted twice.
   var usedAssertions: Set<String> = []
+  /// The ids of the DPoP proofs that were used, so that none is accepted twice.
+  var usedProofs: Set<String> = []
 
   package init(
     tokenGenerator: TokenGenerator = TokenGenerator(),

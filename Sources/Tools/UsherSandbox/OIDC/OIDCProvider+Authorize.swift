@@ -85,6 +85,10 @@ extension AuthorizationRequest {
     guard let challenge = form["code_challenge"], PKCEVerification.isChallenge(challenge) else {
       throw OAuthError("invalid_request", "code_challenge must be 43 base64url characters")
     }
+    // A thumbprint has the form of a code challenge.
+    guard form["dpop_jkt"].map(PKCEVerification.isChallenge) ?? true else {
+      throw OAuthError("invalid_request", "dpop_jkt must be 43 base64url characters")
+    }
     guard form["prompt"] != "none" else {
       throw OAuthError("login_required", "no user is signed in, and prompt is none")
     }
@@ -92,7 +96,8 @@ extension AuthorizationRequest {
       client: client, responseMode: mode, redirectURI: redirectURI, state: form["state"],
       scope: try Scope.parse(form["scope"]), nonce: form["nonce"], challenge: challenge,
       loginHint: form["login_hint"], accessType: form["access_type"],
-      resources: form.audiences, claims: try RequestedClaims(form["claims"]))
+      resources: form.audiences, claims: try RequestedClaims(form["claims"]),
+      keyThumbprint: form["dpop_jkt"])
   }
 }
 

@@ -16,13 +16,22 @@ extension OIDCBackend {
 
   /// Returns the claims about the user of an access token (OIDC Core §5.3, RFC 6750 §2.1).
   func userinfo(_ call: EndpointCall) async -> Reply {
-    guard let token = call.bearer else { return Self.challenge("", status: 401) }
+    guard let token = call.bearer ?? call.dpopToken else {
+      return Self.challenge("", status: 401)
+    }
     guard let permission = ledger.tokens.permission(of: token, now: context.clock.now()) else {
       return Self.challenge("invalid_token", status: 401)
     }
     guard permission.audience == nil else { return Self.challenge("invalid_token", status: 401) }
     guard permission.scope.contains("openid") else {
       return Self.challenge("insufficient_scope", status: 403)
+    }
+    do throws(OAuthError) {
+      try checkBinding(of: permission, token, call)
+    } catch {
+      var reply = error.reply
+      reply.headers["WWW-Authenticate"] = #"DPoP algs="ES256", error="\#(error.error)""#
+      return reply
     }
     let claims = permission.personClaims(and: permission.claims.userinfo)
     return .json(.object(claims.applying(overrides: settings.userinfo)))

@@ -37,6 +37,7 @@ extension OIDCBackend {
       ],
       "code_challenge_methods_supported": ["S256"],
       "authorization_signing_alg_values_supported": ["RS256", "ES256"],
+      "dpop_signing_alg_values_supported": .array(DPoPProof.algorithms),
       "authorization_response_iss_parameter_supported": true,
       "claims_parameter_supported": true,
       "request_parameter_supported": true,

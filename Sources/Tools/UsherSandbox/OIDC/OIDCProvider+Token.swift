@@ -4,16 +4,17 @@ extension OIDCBackend {
     await respondingWithOAuthErrors {
       let form = try call.postedForm()
       let client = try await authenticate(call, form)
+      let key = try provenKey(call)
       guard let grantType = form["grant_type"] else {
         throw OAuthError("invalid_request", "grant_type is missing")
       }
       switch grantType {
       case "authorization_code":
-        return try await reply(redeem(form, client), call, answersRequest: true)
+        return try await reply(redeem(form, client, key), call, answersRequest: true)
       case "refresh_token":
         let tokens = try ledger.tokens.refresh(
           try form.required("refresh_token"), client: client,
-          scope: try form["scope"].map(Scope.parse), audience: try form.oneAudience(),
+          scope: try form["scope"].map(Scope.parse), audience: try form.oneAudience(), key: key,
           now: context.clock.now())
         return try await reply(
           tokens, call, answersRequest: false, withIDToken: settings.idTokenOnRefresh)
@@ -23,11 +24,11 @@ extension OIDCBackend {
         }
         let tokens = ledger.tokens.openForClient(
           client, scope: try Scope.parse(form["scope"]), audience: try form.oneAudience(),
-          now: context.clock.now())
+          key: key, now: context.clock.now())
         return try await reply(tokens, call, answersRequest: false, withIDToken: false)
       case "urn:ietf:params:oauth:grant-type:device_code":
         let tokens = try ledger.pollDevice(
-          try form.required("device_code"), client: client, now: context.clock.now())
+          try form.required("device_code"), client: client, key: key, now: context.clock.now())
         return try await reply(tokens, call, answersRequest: false)
       default:
         throw OAuthError("unsupported_grant_type", "there is no such grant_type")
@@ -35,7 +36,9 @@ extension OIDCBackend {
     }
   }
 
-  private func redeem(_ form: Form, _ client: Client) throws(OAuthError) -> IssuedTokens {
+  private func redeem(
+    _ form: Form, _ client: Client, _ key: String?
+  ) throws(OAuthError) -> IssuedTokens {
     let code = try form.required("code")
     let redirectURI = try form.required("redirect_uri")
     let verifier = try form.required("code_verifier")
@@ -43,7 +46,7 @@ extension OIDCBackend {
       throw OAuthError("invalid_request", "code_verifier must be 43 to 128 unreserved characters")
     }
     return try ledger.tokens.redeemCode(
-      code, client: client, redirectURI: redirectURI, verifier: verifier,
+      code, client: client, redirectURI: redirectURI, verifier: verifier, key: key,
       now: context.clock.now())
   }
 
@@ -54,7 +57,7 @@ extension OIDCBackend {
     let settings = settings
     var members: [String: JSON] = [
       "access_token": .string(tokens.accessToken),
-      "token_type": "Bearer",
+      "token_type": tokens.authorization.keyThumbprint == nil ? "Bearer" : "DPoP",
       "expires_in": .integer(tokens.expiresIn),
       "scope": .string(tokens.scope.joined(separator: " ")),
     ]

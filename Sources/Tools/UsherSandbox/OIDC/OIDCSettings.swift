@@ -28,6 +28,11 @@ package struct OIDCBackendSettings: BackendSettings, Hashable {
   package var requirePushedRequests = false
   /// Whether only authorization requests that the client has signed are accepted (RFC 9101 §10.5).
   package var requireSignedRequests = false
+  /// Whether only requests for tokens with a DPoP proof are accepted. Without this, tokens are
+  /// bound to a key if the request has a proof (RFC 9449).
+  package var requireDPoP = false
+  /// The nonce that DPoP proofs must have; empty: none.
+  package var dpopNonce = ""
   /// Whether an assertion must be for the token endpoint instead of the issuer.
   package var assertionsAreForEndpoint = false
   /// Seconds by which the clock of the whole sandbox is ahead of the machine's.
