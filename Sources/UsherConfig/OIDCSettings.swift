@@ -17,6 +17,9 @@ package struct OIDCSettings: SettingsSection {
   package var pushedRequests = OIDCPushedRequests.auto
   /// Whether the daemon signs authorization requests with the client's private key (RFC 9101).
   package var signedRequests = OIDCSignedRequests.auto
+  /// Whether the provider must bind tokens to a key of the daemon (DPoP, RFC 9449), so that a
+  /// stolen token is useless. A program then needs a proof for each of its requests.
+  package var dpop = false
   /// The endpoints to use in place of those in the provider's metadata.
   package var endpoints = OIDCEndpoints()
   /// Whether the provider's metadata may name hosts of a private network although the issuer's host
@@ -74,6 +77,7 @@ package struct OIDCSettings: SettingsSection {
     table.setting(&responseMode, "response_mode")
     table.setting(&pushedRequests, "pushed_requests")
     table.setting(&signedRequests, "signed_requests")
+    table.setting(&dpop, "dpop")
     table.setting(&allowPrivateEndpoints, "allow_private_endpoints")
     table.setting(&clientCredentialsGrant, "client_credentials_grant")
     table.setting(&audienceParameter, "audience_parameter")
@@ -145,7 +149,7 @@ package struct OIDCSettings: SettingsSection {
   /// would change the meaning of the request.
   private static let reserved: Set = [
     "audience", "client_assertion", "client_assertion_type", "client_id", "client_secret", "code",
-    "code_challenge", "code_challenge_method", "code_verifier", "grant_type", "nonce",
+    "code_challenge", "code_challenge_method", "code_verifier", "dpop_jkt", "grant_type", "nonce",
     "redirect_uri", "request", "request_uri", "response_mode", "response_type",
     "scope", "state",
   ]

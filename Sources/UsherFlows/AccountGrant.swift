@@ -22,6 +22,8 @@ package struct AccountGrant: Sendable, Equatable {
   /// What the sign-in requested, so that it can be repeated; nil for a provider whose first flow
   /// needs nothing to repeat it.
   package var signInOptions: SignInOptions?
+  /// The key to which the provider has bound the tokens (RFC 9449); nil if they are bound to none.
+  package var dpopKey: Sealed<Secret>?
   /// Whether the tokens are for the client itself (RFC 6749 §4.4), so that the daemon renews them
   /// without a refresh token.
   package var isOfClient = false

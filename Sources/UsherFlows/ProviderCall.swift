@@ -37,6 +37,11 @@ package protocol ProviderCall<Settings>: Sendable, Equatable {
   /// is refused has not been performed.
   var authenticatesClient: Bool { get }
 
+  /// Whether the call carries a proof that the daemon has the key of its tokens (RFC 9449). If the
+  /// provider demands another nonce in the proof, the engine repeats the call once. That is safe: a
+  /// call whose proof is refused has not been performed.
+  var carriesProof: Bool { get }
+
   /// The token that the call revokes; nil if the call revokes none. The engine retries a revoking
   /// call until the provider has answered.
   var revokedToken: RevokedToken? { get }
@@ -60,6 +65,7 @@ extension ProviderCall {
   package var endpoint: ProviderEndpoint { .other }
   package var account: AccountID? { nil }
   package var authenticatesClient: Bool { false }
+  package var carriesProof: Bool { false }
   package var revokedToken: RevokedToken? { nil }
   package var clientToken: (any ClientTokenCall)? { nil }
   package func refusesClientToken(_ reply: HTTPReply) -> Bool { false }
@@ -105,11 +111,13 @@ package struct RenderContext<Settings: ProviderTypeSettings>: Sendable {
   /// How many methods of client authentication the provider has refused for this call, so that the
   /// next one is used.
   package var clientAuthAttempt: Int
+  /// The nonces that servers demand in proofs.
+  package var dpopNonces: DPoPNonces
 
   package init(
     provider: Provider<Settings>, credential: Secret?, credentials: [String: Secret] = [:],
     accessToken: Secret? = nil, clientToken: Secret? = nil, clientAuthAttempt: Int = 0,
-    transition: TransitionContext
+    dpopNonces: DPoPNonces = DPoPNonces(), transition: TransitionContext
   ) {
     self.provider = provider
     self.credential = credential
@@ -118,6 +126,7 @@ package struct RenderContext<Settings: ProviderTypeSettings>: Sendable {
     self.clientToken = clientToken
     self.transition = transition
     self.clientAuthAttempt = clientAuthAttempt
+    self.dpopNonces = dpopNonces
   }
 
   /// Returns the credential that the provider's configuration names.

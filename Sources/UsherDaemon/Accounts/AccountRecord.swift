@@ -113,6 +113,9 @@ struct AccountDetails: Codable, Sendable, Equatable {
     /// Whether the client itself is the grant's subject (RFC 6749 §4.4), so that no refresh token
     /// is needed; nil means false.
     var isOfClient: Bool?
+    /// The key to which the provider binds the tokens (RFC 9449); nil if it binds them to none, and
+    /// in rows that older versions wrote.
+    var dpopKey: Sealed<Secret>?
 
     /// Whether the provider may be asked for a new access token.
     ///

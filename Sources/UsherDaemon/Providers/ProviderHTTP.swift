@@ -17,6 +17,7 @@ final class ProviderHTTP: ProviderObserver {
   private let clientTokens: ClientTokens
   /// How many methods of client authentication each provider has refused.
   private let refusedMethods = Mutex<[ProviderName: Int]>([:])
+  private let dpopNonces = Mutex(DPoPNonces())
   private let inFlight = WorkCounter()
 
   init(
@@ -34,7 +35,7 @@ final class ProviderHTTP: ProviderObserver {
   /// Renders a call as an HTTP request and sends it. Never throws: errors become outcomes.
   ///
   /// A call that needs the daemon's own client token gets it. If the provider rejects that token,
-  /// the call is repeated once with a new one.
+  /// the call is repeated once with a new one. So is a call whose proof lacks a nonce.
   ///
   /// - Parameters:
   ///   - flow: The credential tags of the call's flow; nil for a call outside a flow.
@@ -106,7 +107,13 @@ final class ProviderHTTP: ProviderObserver {
         throw DescriptorBudget.exhausted
       }
       let request = try render(call, origin, accessToken, clientToken, clientAuthAttempt)
-      outcome = await attempt(request, provider)
+      let first = await attempt(request, provider)
+      if call.carriesProof, case .reply(let reply) = first, reply.demandsDPoPNonce {
+        let proven = try render(call, origin, accessToken, clientToken, clientAuthAttempt)
+        outcome = await attempt(proven, provider)
+      } else {
+        outcome = first
+      }
       if !outcome.concernsOneAccount(call) {
         health.record(
           outcome, of: provider, by: call.endpoint, at: dependencies.clock.monotonicNow())
@@ -194,7 +201,8 @@ final class ProviderHTTP: ProviderObserver {
           provider: provider, credential: callCredentials.credential,
           credentials: callCredentials.named,
           accessToken: accessToken, clientToken: clientToken,
-          clientAuthAttempt: clientAuthAttempt, transition: dependencies.transitionContext()))
+          clientAuthAttempt: clientAuthAttempt, dpopNonces: dpopNonces.withLock { $0 },
+          transition: dependencies.transitionContext()))
     } catch {
       // The reason why the credential is missing is more useful than the call's error that it needs
       // one.
@@ -202,11 +210,13 @@ final class ProviderHTTP: ProviderObserver {
     }
   }
 
-  /// Sends the request once: neither this function nor the transport repeats it.
+  /// Sends the request once: neither this function nor the transport repeats it. Records the nonce
+  /// that the server demands in the proofs of later requests.
   private func attempt(_ request: HTTPRequest, _ provider: ProviderConfig) async -> CallOutcome {
     let requestedAt = dependencies.clock.now()
     let outcome = await transport.send(request, by: provider.http)
     guard case .reply(var reply) = outcome else { return outcome }
+    dpopNonces.withLock { $0.record(reply, from: request.url) }
     reply.requestedAt = requestedAt
     if reply.headers["retry-after"] != nil { reply.receivedAt = dependencies.clock.now() }
     return .reply(reply.withoutByteOrderMark.withoutEchoes(of: request))

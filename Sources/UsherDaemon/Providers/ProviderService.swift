@@ -93,7 +93,10 @@ extension ProviderService {
     var findings: [ProviderCheck.Finding] = []
     switch await metadata.fetch(provider).discovery {
     case .found(let metadata):
-      findings.append(.init(subject: "discovery", fine: true, message: "issuer \(metadata.issuer)"))
+      let flaw = provider.settings.flaw(of: metadata)
+      findings.append(
+        .init(
+          subject: "discovery", fine: flaw == nil, message: flaw ?? "issuer \(metadata.issuer)"))
       findings.append(await keys(metadata, provider.config))
       findings += redirect(metadata, provider)
     case .unreachable(let message), .unusable(let message):

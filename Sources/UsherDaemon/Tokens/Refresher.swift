@@ -45,9 +45,7 @@ actor Refresher: ProviderObserver {
   private var providerChanges = 0
   var unwrittenEnds: [AccountID: EndedGrant] = [:]
 
-  init(
-    repository: AccountRepository, source: TokenSource, queue: RevocationQueue
-  ) {
+  init(repository: AccountRepository, source: TokenSource, queue: RevocationQueue) {
     self.repository = repository
     self.source = source
     self.queue = queue
@@ -186,6 +184,7 @@ actor Refresher: ProviderObserver {
     // Checked before the write below. Otherwise each call for an unreachable provider would cause a
     // write.
     try source.usableProvider(of: record)
+    record = try await bound(record)
     guard try await prepareStore(record, key, refreshToken) else {
       return try currentUnlessEnded(record.id, key)
     }

@@ -68,7 +68,8 @@ struct TokenSource: Sendable {
     }
     let dialect: any TokenDialect
     switch await self.dialect(of: provider, record) {
-    case .success(let found): dialect = found
+    case .success(let found):
+      dialect = record.details.grant.dpopKey.map { found.bound(to: $0) } ?? found
     case .failure(let error):
       if error.reason == .providerUnreachable {
         let outcome = CallOutcome.unreachable(message: error.message, sent: false)

@@ -13,14 +13,16 @@ package struct BearerChallenge: Sendable, Equatable {
   /// The maximum time since the user's authentication, in seconds.
   package var maxAge: Int?
 
-  /// Reads the first Bearer or DPoP challenge of a header.
+  /// Reads the first Bearer or DPoP challenge of a header that has an error, or else the first.
   ///
   /// - Parameter header: The value of the header, which may have several challenges (RFC 9110
   ///   §11.6.1).
   /// - Returns: Nil if there is no such challenge, or the header is malformed.
   package init?(_ header: String) {
-    guard header.utf8.count <= Self.maxLength, let all = ChallengeReader.challenges(in: header),
-      let first = all.first(where: { ["bearer", "dpop"].contains($0.scheme) })
+    guard header.utf8.count <= Self.maxLength, let all = ChallengeReader.challenges(in: header)
+    else { return nil }
+    let fitting = all.filter { ["bearer", "dpop"].contains($0.scheme) }
+    guard let first = fitting.first(where: { $0.parameters["error"] != nil }) ?? fitting.first
     else { return nil }
     error = first.parameters["error"]
     scope = first.parameters["scope"]

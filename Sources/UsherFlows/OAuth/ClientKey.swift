@@ -125,7 +125,7 @@ package struct ClientKey: Sendable {
   }
 
   /// The members that make up the public key.
-  private var required: [String: JSONValue] {
+  var required: [String: JSONValue] {
     switch key {
     case .p256(let key): Self.point("P-256", Array(key.publicKey.rawRepresentation))
     case .p384(let key): Self.point("P-384", Array(key.publicKey.rawRepresentation))

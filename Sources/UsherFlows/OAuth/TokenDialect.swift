@@ -30,6 +30,10 @@ package protocol TokenDialect: Sendable {
 
   func read(_ reply: HTTPReply, to request: TokenRequest, at now: Timestamp) -> TokenReply
 
+  /// Returns the dialect for tokens that are bound to a key (RFC 9449); the same one if the
+  /// provider binds no tokens.
+  func bound(to key: Sealed<Secret>) -> any TokenDialect
+
   /// Returns why refreshed tokens do not belong to the account, as a sentence; nil if they may
   /// belong to it.
   ///
@@ -65,6 +69,8 @@ extension TokenDialect {
   package func read(
     _ reply: HTTPReply, to request: TokenRequest, at now: Timestamp
   ) -> TokenReply { TokenReply(reply, to: request, at: now) }
+
+  package func bound(to key: Sealed<Secret>) -> any TokenDialect { self }
 
   package func flaw(
     in tokens: TokenSet, of subject: String, signIn: SignInClaims?

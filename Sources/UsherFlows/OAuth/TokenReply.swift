@@ -24,7 +24,8 @@ package struct TokenRequest: Sendable, Equatable {
 
 /// How the token endpoint of a provider deviates from RFC 6749 in its replies.
 package struct TokenReplyRules: Sendable, Equatable {
-  /// The values of `token_type` that mean a bearer token, in lower case; nil: any.
+  /// The values of `token_type` that are accepted, in lower case; nil: any. All of them but `dpop`
+  /// mean a bearer token.
   package var tokenTypes: [String]? = ["bearer"]
   /// Error codes that mean that a code or refresh token is no longer valid, in addition to the
   /// usual ones.
@@ -33,12 +34,15 @@ package struct TokenReplyRules: Sendable, Equatable {
   package var hasCommasInScope = false
   /// Whether an ID token is ignored.
   package var ignoresIDToken = false
+
+  /// The only token type that is accepted for tokens that must be bound to a key (RFC 9449 §5).
+  static let dpop = ["dpop"]
 }
 
 extension OAuthReply where Granted == TokenSet {
   /// Reads the reply to a request with a code, a refresh token or a device code.
   ///
-  /// Only Bearer tokens are accepted (RFC 6749 §7.1).
+  /// Only tokens of the type that the request expects are accepted (RFC 6749 §7.1).
   ///
   /// `expires_in` may be an integer, a float or either as a string. A negative value counts as 0
   /// and a value over ten years as ten years. Anything else leaves the expiry unknown. The lifetime
@@ -113,7 +117,12 @@ extension TokenSet {
     guard let type = members["token_type"]?.stringValue,
       rules.tokenTypes?.contains(type.lowercased()) ?? true
     else {
-      let expected = rules.tokenTypes == ["bearer"] ? "Bearer" : "one of token_types"
+      let expected =
+        switch rules.tokenTypes {
+        case ["bearer"]: "Bearer"
+        case TokenReplyRules.dpop: "DPoP"
+        default: "one of token_types"
+        }
       throw UnusableReply(
         "the provider's token_type is not \(expected): found \(members.shownTokenType)")
     }
@@ -124,7 +133,8 @@ extension TokenSet {
     if rules.hasCommasInScope, members["scope"] == "" { scope = "" }
     self.init(
       accessToken: Sealed(Secret(access)),
-      tokenType: type.lowercased() == "bearer" ? type : "Bearer",
+      tokenType: rules.tokenTypes == TokenReplyRules.dpop
+        ? "DPoP" : type.lowercased() == "bearer" ? type : "Bearer",
       expiresAt: members["expires_in"]?.lifetime.map { issuedAt + $0 },
       scope: scope ?? request.scope,
       refreshToken: members.token("refresh_token") ?? request.previous?.refreshToken,

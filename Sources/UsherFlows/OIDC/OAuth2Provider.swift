@@ -44,7 +44,9 @@ extension OIDCSettings {
 
   /// How the token endpoint deviates from RFC 6749 in its replies.
   var replyRules: TokenReplyRules {
-    guard let oauth2 else { return TokenReplyRules() }
+    guard let oauth2 else {
+      return copy(TokenReplyRules()) { if dpop { $0.tokenTypes = TokenReplyRules.dpop } }
+    }
     return TokenReplyRules(
       tokenTypes: oauth2.tokenTypes, grantEndedErrors: oauth2.grantEndedErrors,
       hasCommasInScope: true, ignoresIDToken: true)

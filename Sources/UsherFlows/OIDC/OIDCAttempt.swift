@@ -14,6 +14,9 @@ struct OIDCAttempt: Codable, Sendable, Equatable {
   /// without ID tokens.
   let nonce: Sealed<Secret>
   let verifier: Sealed<Secret>
+  /// The key to which the provider binds the tokens, the same in each round; nil if it binds them
+  /// to none.
+  let dpopKey: Sealed<Secret>?
   /// The reference to the authorization request that was pushed to the provider (RFC 9126 §2.2);
   /// nil if the browser carries the whole request.
   var requestURI: String?
@@ -22,17 +25,20 @@ struct OIDCAttempt: Codable, Sendable, Equatable {
   var requestObject: Sealed<Secret>?
 
   init(
-    _ metadata: OIDCMetadata, authorizationEndpoint: String, _ transition: inout TransitionContext
+    _ metadata: OIDCMetadata, authorizationEndpoint: String, dpopKey: Sealed<Secret>?,
+    _ transition: inout TransitionContext
   ) {
     self.metadata = metadata
     self.authorizationEndpoint = authorizationEndpoint
+    self.dpopKey = dpopKey
     state = Sealed(Secret(Base64URL.encode(transition.random(24))))
     nonce = Sealed(Secret(Base64URL.encode(transition.random(24))))
     verifier = Sealed(PKCE.verifier(&transition))
   }
 
   func renewed(_ transition: inout TransitionContext) -> OIDCAttempt {
-    OIDCAttempt(metadata, authorizationEndpoint: authorizationEndpoint, &transition)
+    OIDCAttempt(
+      metadata, authorizationEndpoint: authorizationEndpoint, dpopKey: dpopKey, &transition)
   }
 
   /// Returns the authorization URL for the browser.
@@ -96,6 +102,10 @@ struct OIDCAttempt: Codable, Sendable, Equatable {
     if settings.pkce {
       fields.append(("code_challenge", PKCE.challenge(of: verifier.unsealed())))
       fields.append(("code_challenge_method", "S256"))
+    }
+    // Nobody else can redeem the code (RFC 9449 §10).
+    if let dpopKey, let key = try? DPoPKey(stored: dpopKey.unsealed()) {
+      fields.append(("dpop_jkt", key.thumbprint))
     }
     fields += settings.fields(forSignInWith: audiences)
     var more = settings.extraAuthorize.merging(hints) { _, hint in hint }

@@ -176,7 +176,10 @@ extension OIDCAuthorize {
       return .fail(.claimsUnsupported)
     }
     if request.isConfiguredScope == true { request.scope = metadata.known(in: request.scope) }
-    return start(OIDCAttempt(metadata, authorizationEndpoint: endpoint, &transition), nil)
+    let attempt = OIDCAttempt(
+      metadata, authorizationEndpoint: endpoint, dpopKey: provider.settings.dpopKey(&transition),
+      &transition)
+    return start(attempt, nil)
   }
 }
 
@@ -242,15 +245,16 @@ extension OIDCAuthorize {
   }
 
   func exchange(_ code: Secret, _ redemption: Redemption) -> OIDCCall {
-    .exchange(
+    OIDCCall.exchange(
       .init(
         code: code, verifier: redemption.attempt.verifier.unsealed(),
         redirectURI: redemption.redirectURI),
-      redemption.attempt.metadata)
+      redemption.attempt.metadata
+    ).bound(to: redemption.attempt.dpopKey)
   }
 
   func code(in call: OIDCCall, of redemption: Redemption) -> Secret? {
-    guard case .exchange(let exchange, _) = call,
+    guard case .exchange(let exchange, _) = call.unbound,
       exchange.verifier == redemption.attempt.verifier.unsealed()
     else { return nil }
     return exchange.code
@@ -265,7 +269,7 @@ extension OIDCAuthorize {
       tokens, attempt.metadata,
       .init(
         nonce: attempt.nonce, maxAge: maxAge, acrValues: acrValues, account: request.account,
-        keepAlive: request.keepAlive,
+        keepAlive: request.keepAlive, dpopKey: attempt.dpopKey,
         request: SignInOptions(
           kind: Self.kind, acrValues: request.hints["acr_values"], audiences: request.audiences),
         needsIDToken: provider.settings.hasIDTokens))

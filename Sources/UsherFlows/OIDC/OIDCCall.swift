@@ -35,6 +35,9 @@ package enum OIDCCall: ProviderCall {
   case deviceAuthorization(scope: String, audiences: [String] = [], OIDCMetadata)
   /// Polls for the tokens of a device code (RFC 8628 §3.4).
   case devicePoll(deviceCode: Secret, OIDCMetadata)
+  /// Makes a call with a proof that the daemon has the key to which the tokens of the call are
+  /// bound (RFC 9449).
+  indirect case bound(OIDCCall, key: Secret)
 
   package struct Exchange: Sendable, Equatable {
     package var code: Secret
@@ -60,6 +63,7 @@ package enum OIDCCall: ProviderCall {
     case .userinfo: "userinfo"
     case .deviceAuthorization: "device_authorization"
     case .pushAuthorization: "par"
+    case .bound(let call, key: _): call.name
     }
   }
 
@@ -67,6 +71,7 @@ package enum OIDCCall: ProviderCall {
     switch self {
     case .exchange, .refresh, .clientCredentials, .devicePoll: .token
     case .discovery, .jwks, .revoke, .userinfo, .deviceAuthorization, .pushAuthorization: .other
+    case .bound(let call, key: _): call.endpoint
     }
   }
 
@@ -77,8 +82,11 @@ package enum OIDCCall: ProviderCall {
       true
     case .revoke(let revocation, _): revocation.bearer == nil
     case .discovery, .jwks, .userinfo: false
+    case .bound(let call, key: _): call.authenticatesClient
     }
   }
+
+  package var carriesProof: Bool { if case .bound = self { true } else { false } }
 
   package var revokedToken: RevokedToken? {
     guard case .revoke(let revocation, _) = self else { return nil }
@@ -107,6 +115,7 @@ extension FlowMachine where Call == OIDCCall {
   package static func cleanUp(_ call: OIDCCall, _ outcome: CallOutcome) -> [OIDCCall] {
     guard case .reply(let reply) = outcome else { return [] }
     switch call {
+    case .bound(let call, key: _): return cleanUp(call, outcome)
     case .exchange(_, let metadata), .devicePoll(_, let metadata),
       .clientCredentials(_, _, let metadata):
       var request = TokenRequest(provider: ProviderName(""), scope: "")

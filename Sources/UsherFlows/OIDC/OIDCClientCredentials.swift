@@ -22,6 +22,8 @@ package struct OIDCClientCredentials: FlowMachine, DiscoveringMachine {
   package let provider: Provider<OIDCSettings>
   private let scope: String
   private let keepAlive: Bool
+  /// The key to which the provider binds the tokens; nil if it binds them to none.
+  private var dpopKey: Sealed<Secret>?
   private var state: State
   var problem: Problem?
 
@@ -71,18 +73,25 @@ extension OIDCClientCredentials {
 
   mutating func discovered(
     _ metadata: OIDCMetadata, _ transition: inout TransitionContext
-  ) -> Answer { request(metadata, RetryBackoff()) }
+  ) -> Answer {
+    dpopKey = provider.settings.dpopKey(&transition)
+    return request(metadata, RetryBackoff())
+  }
 
   private mutating func request(_ metadata: OIDCMetadata, _ retrying: RetryBackoff) -> Answer {
     state = .requesting(metadata, retrying.resumed)
-    return .proceed([.call(.clientCredentials(scope: scope, metadata))])
+    return .proceed([.call(call(metadata))])
+  }
+
+  private func call(_ metadata: OIDCMetadata) -> OIDCCall {
+    .clientCredentials(scope: scope, metadata).bound(to: dpopKey)
   }
 
   private mutating func requesting(
     _ event: Event, _ metadata: OIDCMetadata, _ retrying: RetryBackoff, _ now: Timestamp
   ) -> Answer {
     switch event {
-    case .provider(.called(.clientCredentials, let outcome)) where !retrying.isPaused:
+    case .provider(.called(call(metadata), let outcome)) where !retrying.isPaused:
       let request = TokenRequest(provider, scope: scope)
       switch TokenReply(outcome, read: { TokenReply($0, to: request, at: now) }) {
       case .granted(let tokens): return .finish(Completion(grant: grant(of: tokens)))
@@ -115,6 +124,7 @@ extension OIDCClientCredentials {
       })
     grant.isOfClient = true
     grant.signInOptions = SignInOptions(kind: Self.kind)
+    grant.dpopKey = dpopKey
     return grant
   }
 }

@@ -28,7 +28,7 @@ package struct OIDCDevice: FlowMachine, DiscoveringMachine {
   private var isConfiguredScope: Bool?
   /// The audiences; nil if there are none.
   private var audiences: [String]?
-  private let terms: OIDCSignIn.Terms
+  private var terms: OIDCSignIn.Terms
   private var state: State
   var problem: Problem?
   /// Why the shown code is not the first one, for the user. It is shown until the user has used the
@@ -144,6 +144,7 @@ extension OIDCDevice {
       return .fail(.protocolError("the provider names no device authorization endpoint"))
     }
     if isConfiguredScope == true { scope = metadata.known(in: scope) }
+    terms.dpopKey = provider.settings.dpopKey(&transition)
     return request(metadata, RetryBackoff())
   }
 
@@ -188,15 +189,17 @@ extension OIDCDevice {
   }
 
   private mutating func polling(_ event: Event, _ polling: Polling, _ now: Timestamp) -> Answer {
-    let code = polling.device.deviceCode.unsealed()
+    let poll = OIDCCall.devicePoll(
+      deviceCode: polling.device.deviceCode.unsealed(), polling.metadata
+    ).bound(to: terms.dpopKey)
     switch event {
     case .woken where !polling.isAsking:
       guard now < polling.device.expiresAt else {
         return .fail(.expired(ProviderErrorCode(name: provider.name, code: "expired_token")))
       }
       state = .polling(copy(polling) { $0.isAsking = true })
-      return .proceed([.call(.devicePoll(deviceCode: code, polling.metadata))])
-    case .provider(.called(.devicePoll(code, _), let outcome)) where polling.isAsking:
+      return .proceed([.call(poll)])
+    case .provider(.called(poll, let outcome)) where polling.isAsking:
       return answered(outcome, polling, now)
     // After a restart the poll is repeated, because its reply may be lost.
     case .daemon(.resumed): return show(polling.markedDoubtful(polling.isAsking), problem: problem)

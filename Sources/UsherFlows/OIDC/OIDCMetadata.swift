@@ -47,6 +47,9 @@ package struct OIDCMetadata: Codable, Sendable, Equatable {
   /// The algorithms of signed authorization requests
   /// (`request_object_signing_alg_values_supported`); nil if the metadata does not list them.
   package var requestObjectAlgorithms: [String]?
+  /// The signature algorithms of DPoP proofs (`dpop_signing_alg_values_supported`, RFC 9449 §5.1);
+  /// nil if the metadata does not list them.
+  package var dpopAlgorithms: [String]?
   /// Whether the revocation endpoint takes access tokens only; nil means false.
   package var revokesAccessTokensOnly: Bool?
 

@@ -13,6 +13,7 @@ extension OIDCCall {
         headers: [.acceptJSON, .bearer(token)])
     case .revoke(let revocation, let metadata):
       return try Self.render(revocation, metadata, context)
+    case .bound(let call, let key): return try call.render(boundTo: key, context)
     case .exchange, .refresh, .clientCredentials, .devicePoll, .deviceAuthorization,
       .pushAuthorization:
       return try renderForm(context)
@@ -69,7 +70,7 @@ extension OIDCCall {
       fields = OIDCAttempt.fields(
         parameters.sorted { $0.key < $1.key }.map { ($0.key, $0.value) }
           .filter { $0.name != "client_id" })
-    case .discovery, .jwks, .userinfo, .revoke:
+    case .discovery, .jwks, .userinfo, .revoke, .bound:
       throw UsherError(
         .internalError, "a form body was requested for an OpenID call that is sent without one")
     }

@@ -26,6 +26,8 @@ struct OIDCSignIn: RetryingMachine, Codable, Sendable, Equatable {
     /// The account that the caller named. The sign-in of any other user is refused.
     var account: KnownAccount?
     var keepAlive = false
+    /// The key to which the provider has bound the tokens; nil if they are bound to none.
+    var dpopKey: Sealed<Secret>?
     /// What the flow requested; nil in flows that an older version stored.
     var request: SignInOptions?
     /// Whether a missing ID token is an error. If it is not, the userinfo endpoint identifies the
@@ -156,8 +158,7 @@ struct OIDCSignIn: RetryingMachine, Codable, Sendable, Equatable {
   ) -> Answer<OIDCCall> {
     let retrying = before ?? RetryBackoff()
     switch event {
-    case .provider(.called(.userinfo(tokens.accessToken.unsealed(), metadata), let outcome))
-    where !retrying.isPaused:
+    case .provider(.called(userinfo, let outcome)) where !retrying.isPaused:
       if person == nil, let fault = outcome.passingError,
         let pause = pause(
           retrying, .unreachable(fault.message), after: fault.after,
@@ -202,8 +203,12 @@ struct OIDCSignIn: RetryingMachine, Codable, Sendable, Equatable {
   private var effects: [Effect<OIDCCall>] {
     switch phase {
     case .verifying(let token, _): [.verifyIDToken(token.unsealed(), metadata: metadata)]
-    case .asking: [.call(.userinfo(accessToken: tokens.accessToken.unsealed(), metadata))]
+    case .asking: [.call(userinfo)]
     }
+  }
+
+  private var userinfo: OIDCCall {
+    .userinfo(accessToken: tokens.accessToken.unsealed(), metadata).bound(to: terms.dpopKey)
   }
 
   private func isWanted(_ person: PersonClaims) -> Bool {
@@ -222,6 +227,7 @@ struct OIDCSignIn: RetryingMachine, Codable, Sendable, Equatable {
     grant.idToken = verified?.idToken
     grant.signIn = verified?.signIn
     grant.signInOptions = terms.request
+    grant.dpopKey = terms.dpopKey
     return .finish(Completion(grant: grant))
   }
 }

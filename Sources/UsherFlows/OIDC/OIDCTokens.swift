@@ -6,15 +6,22 @@ import UsherCore
 struct OIDCTokens: TokenDialect {
   let provider: Provider<OIDCSettings>
   let metadata: OIDCMetadata
+  /// The key to which the tokens are bound; nil if they are bound to none.
+  var dpopKey: Sealed<Secret>?
 
   var isPublicClient: Bool { provider.config.credentialName == nil }
 
   func read(_ reply: HTTPReply, to request: TokenRequest, at now: Timestamp) -> TokenReply {
-    TokenReply(reply, to: copy(request) { $0.rules = provider.settings.replyRules }, at: now)
+    var request = request
+    request.rules = provider.settings.replyRules
+    if dpopKey != nil { request.rules.tokenTypes = TokenReplyRules.dpop }
+    return TokenReply(reply, to: request, at: now)
   }
 
+  func bound(to key: Sealed<Secret>) -> any TokenDialect { copy(self) { $0.dpopKey = key } }
+
   func renewal(_ refreshToken: Secret, scope: String?) -> (any ProviderCall)? {
-    OIDCCall.refresh(refreshToken, scope: scope, metadata)
+    OIDCCall.refresh(refreshToken, scope: scope, metadata).bound(to: dpopKey)
   }
 
   func renewal(
@@ -22,11 +29,13 @@ struct OIDCTokens: TokenDialect {
   ) -> (any ProviderCall)? {
     guard provider.settings.audienceParameter != nil else { return nil }
     return OIDCCall.refresh(refreshToken, scope: scope, audience: audience, metadata)
+      .bound(to: dpopKey)
   }
 
   func clientToken(scope: String, audience: String?) -> (any ProviderCall)? {
     guard provider.settings.clientCredentialsGrant else { return nil }
     return OIDCCall.clientCredentials(scope: scope, audience: audience, metadata)
+      .bound(to: dpopKey)
   }
 
   /// Returns why the ID token of a refresh is not acceptable (OIDC Core §12.2), as a sentence; nil

@@ -31,7 +31,7 @@ struct ConformanceTests {
           response_mode = "\(mode)"
 
           """
-        }.joined()
+        }.joined() + sandbox.provider("bound", more: "dpop = true")
     }
     _ = try fixture.daemon.admin().call(
       "credential.set", ["name": "work-secret", "value": "s3cret:with/odd+chars"])
@@ -41,6 +41,12 @@ struct ConformanceTests {
   private static let responseModes = ["form_post", "jwt"]
 
   private struct Module {
+    /// The modules whose client demands tokens that are bound to a key.
+    private static let dpop: Set = [
+      "FAPI2HappyPath", "FAPI2NoDpopNonce", "FAPI2InvalidTokenType", "MCPDPoP",
+      "MCPDPoPUnknownAlgorithm",
+    ]
+
     let name: String
     let isAccepted: Bool
     let fault: String
@@ -54,7 +60,8 @@ struct ConformanceTests {
 
     /// The provider whose client the module is about.
     var provider: String {
-      responseMode ?? (name == "ClientSecretBasic" ? "confidential" : "demo")
+      if Self.dpop.contains(name) { return "bound" }
+      return responseMode ?? (name == "ClientSecretBasic" ? "confidential" : "demo")
     }
 
     init(_ json: JSONValue) {
@@ -80,7 +87,7 @@ struct ConformanceTests {
   @Test("each module about a sign-in is accepted, or refused with a message that names the fault")
   func signIn() throws {
     let modules = try modules("signIn")
-    #expect(modules.count == 30)
+    #expect(modules.count == 35)
     for module in modules {
       try forget()
       try choose(module)
@@ -97,7 +104,7 @@ struct ConformanceTests {
       }
       #expect(!end.hasSecret, "\(module.name)")
     }
-    #expect(try fixture.accounts.count == 2 + Self.responseModes.count)
+    #expect(try fixture.accounts.count == 3 + Self.responseModes.count)
   }
 
   @Test(

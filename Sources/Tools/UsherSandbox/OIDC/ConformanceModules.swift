@@ -108,6 +108,15 @@ package struct ConformanceModule: Sendable {
       "DiscoveryIssuerMismatch", ["discovery": ["issuer": "https://another.example"]],
       refusedBy: "issuer"),
     .init("DiscoveryJwks"),
+    .init("FAPI2HappyPath", ["requireDPoP": true, "dpopNonce": "nonce-of-the-server"]),
+    .init("FAPI2NoDpopNonce", ["requireDPoP": true]),
+    .init(
+      "FAPI2InvalidTokenType", ["requireDPoP": true, "tokenReply": ["token_type": "Bearer"]],
+      refusedBy: "token_type"),
+    .init("MCPDPoP", ["requireDPoP": true, "dpopNonce": "nonce-of-the-server"]),
+    .init(
+      "MCPDPoPUnknownAlgorithm", ["discovery": ["dpop_signing_alg_values_supported": ["RS256"]]],
+      refusedBy: "ES256"),
     .init("SigningKeyRotation", rotation: .withdrawingOld),
     .init("SigningKeyRotationJustBeforeSigning", during: .refresh, rotation: .withdrawingOld),
   ]
