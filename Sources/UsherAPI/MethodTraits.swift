@@ -26,6 +26,9 @@ public struct MethodTraits: Sendable, Hashable {
   public var followsFlowStart = false
   /// Whether the method can be called while the daemon is locked.
   public var worksLocked = false
+  /// The method whose permission this method needs, for a method that gives its caller nothing
+  /// more; nil for a permission of its own.
+  public var permittedAs: String?
 
   /// The traits that are used for an unknown method name.
   public static let unknown = MethodTraits(access: .app)
@@ -85,7 +88,7 @@ public enum Methods {
     ProviderList.self, RegistrationCheckDuplicate.self, RegistrationCheckUserKey.self,
     RPCCancel.self, RPCDiscover.self, RPCHello.self, SystemBackup.self, SystemLock.self,
     SystemReload.self, SystemStatus.self, SystemUnlock.self, TokenGet.self, TokenList.self,
-    TokenRevoke.self, TOTPCode.self, TOTPList.self,
+    TokenProof.self, TokenRevoke.self, TOTPCode.self, TOTPList.self,
   ]
 
   private static let byName = Dictionary(uniqueKeysWithValues: all.map { ($0.name, $0.traits) })

@@ -55,7 +55,7 @@ extension AccessPattern {
   /// flow (as `flow.submit` does) and the pattern allows the caller to start flows of the same
   /// provider and kind.
   package func allows(_ request: PolicyRequest) -> Bool {
-    if method.matches(request.method),
+    if method.matches(request.permission),
       request.isUnknown || provider.covers(request.provider) && coversKind(of: request),
       operation.map({ $0.covers(request.operation) }) ?? true
     {
@@ -77,7 +77,7 @@ extension AccessPattern {
   /// request does not have counts as a match.
   func mayAllow(partial request: PolicyRequest) -> Bool {
     let isListed =
-      method.matches(request.method)
+      method.matches(request.permission)
       && (operation == nil || request.operation == nil
         || operation?.covers(request.operation) == true)
     return (isListed || request.traits.followsFlowStart && method.matches(FlowStart.name))
@@ -147,6 +147,9 @@ package struct PolicyRequest: Sendable, Hashable {
     self.method = method.name
     traits = method.traits
   }
+
+  /// The name of the method that a pattern must allow.
+  var permission: String { traits.permittedAs ?? method }
 
   /// Whether the call requests an ID token.
   var isAboutIDToken: Bool { method == TokenGet.name && kind != nil }

@@ -115,7 +115,7 @@ extension PolicyCheck {
       request.account = .init(id: account?.rawValue ?? "", subject: subject ?? "")
     }
     request.scopes = scope.map { $0.split(separator: " ").map(String.init) }
-    if method == TokenGet.name, kind == nil { request.audiences = [audience ?? ""] }
+    if request.permission == TokenGet.name, kind == nil { request.audiences = [audience ?? ""] }
     request.weekMinute =
       try at.map { (text) throws(UsherError) -> WeekMinute in try Self.read(text, "at") } ?? now
     return request

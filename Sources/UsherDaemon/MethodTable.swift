@@ -120,6 +120,10 @@ struct MethodTable: Sendable {
     respond(TokenGet.self) { get, call, services throws(UsherError) in
       try services.tokens.get(get, of: try call.account, call.caller, within: call.permit.scopes)
     }
+    respond(TokenProof.self) { proof, call, services throws(UsherError) in
+      try services.tokens.proof(
+        proof, of: try call.account, call.caller, within: call.permit.scopes)
+    }
     add(TokenList.self, isList: true) { list, call, services throws(UsherError) in
       let account = list.account == nil ? nil : try call.account
       return try services.accounts.tokens(list, of: account, call.caller)

@@ -80,6 +80,7 @@ extension MethodTraits {
     if readsSharedAccounts { words.append("reads shared accounts") }
     if followsFlowStart { words.append("follows flow.start") }
     if worksLocked { words.append("works locked") }
+    if let permittedAs { words.append("permitted as \(permittedAs)") }
     return words
   }
 }

@@ -4,7 +4,9 @@ import UsherClient
 struct TokenVerbs: AsyncParsableCommand {
   static let configuration = CommandConfiguration(
     commandName: "token", abstract: "Get and manage access tokens.",
-    subcommands: [TokenGetVerb.self, TokenListVerb.self, TokenRevokeVerb.self])
+    subcommands: [
+      TokenGetVerb.self, TokenProofVerb.self, TokenListVerb.self, TokenRevokeVerb.self,
+    ])
 }
 
 struct TokenGetVerb: Verb {
@@ -54,6 +56,51 @@ struct TokenGetVerb: Verb {
         throw CommandFailure("the provider's token has characters that a token cannot have")
       }
       context.console.reveal(token)
+    }
+  }
+}
+
+struct TokenProofVerb: Verb {
+  static let configuration = CommandConfiguration(
+    commandName: "proof",
+    abstract: "Print the headers of one request with a DPoP token: Authorization and DPoP.",
+    discussion: """
+      For providers with dpop = true, whose tokens are useless without a proof for each request:
+        url=https://api.example.com/orders
+        usherctl token proof work --url $url | curl -H @- $url
+      """)
+
+  @OptionGroup var options: GlobalOptions
+  @OptionGroup var which: AccountChoice
+
+  @Option(help: "The HTTP method of the request.")
+  var method = "GET"
+
+  @Option(help: "The URL of the request.")
+  var url: String
+
+  @Option(help: "The header DPoP-Nonce with which the service has refused a proof.")
+  var nonce: String?
+
+  @Option(help: "The scopes of the token. Default: all that were granted.")
+  var scope: String?
+
+  @Option(help: "The audience of the token.")
+  var audience: String?
+
+  func run(at context: CommandContext) async throws {
+    let call = TokenProof(
+      account: which.account, provider: which.provider, method: method, url: url, nonce: nonce,
+      scope: scope, audience: audience)
+    try await context.show(call) { reply in
+      let (token, proof) = (reply.accessToken.secret, reply.proof.secret)
+      // RFC 9449 § 4.2 and RFC 6749 § A.12: visible ASCII only.
+      let text = token.revealed() + proof.revealed()
+      guard text.utf8.allSatisfy({ (0x21...0x7E).contains($0) }) else {
+        throw CommandFailure("the token or proof has characters that a header cannot have")
+      }
+      context.console.reveal(Secret("Authorization: DPoP \(token.revealed())"))
+      context.console.reveal(Secret("DPoP: \(proof.revealed())"))
     }
   }
 }

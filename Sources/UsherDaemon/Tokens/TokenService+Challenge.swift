@@ -23,6 +23,8 @@ extension TokenService {
     switch challenge.error {
     case nil: break
     case "invalid_token"?: answer.forceRefresh = true
+    case "use_dpop_nonce"?:
+      throw Self.wrong("demands a nonce: call token.proof with the value of the header DPoP-Nonce")
     case "insufficient_scope"?:
       let demanded = (challenge.scope ?? "").scopeWords
       guard demanded.isSubset(of: record.details.grant.scope.scopeWords) else {

@@ -4,7 +4,7 @@ import UsherCore
 import UsherFlows
 import UsherStore
 
-/// Implementation of `token.get`, `token.revoke` and `account.forget`.
+/// Implementation of `token.get`, `token.proof`, `token.revoke` and `account.forget`.
 ///
 /// A valid token is answered from memory on the event loop, with the reply that was encoded when
 /// the token arrived.
@@ -122,7 +122,7 @@ struct TokenService: Sendable {
     try repository.account(record.id, of: record.owner)
   }
 
-  private func key(for call: TokenGet, _ record: AccountRecord) throws(UsherError) -> TokenKey {
+  func key(for call: TokenGet, _ record: AccountRecord) throws(UsherError) -> TokenKey {
     let audience = try call.audience.map { (audience) throws(UsherError) in
       try checked(audience, record)
     }
