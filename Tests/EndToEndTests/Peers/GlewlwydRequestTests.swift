@@ -50,4 +50,42 @@ struct GlewlwydRequestTests {
     #expect(try !peer.isActive(second))
     #expect(try peer.livingRefreshTokens() == 0)
   }
+
+  @Test("a token that is bound to the daemon's key serves at glewlwyd with a proof and its nonce")
+  func boundToken() throws {
+    let daemon = try DaemonUnderTest(
+      config: "[limits]\nforce_refresh_seconds = 1\n"
+        + peer.provider(
+          "bound", plugin: "oidcnonce", credential: "work-secret", more: "dpop = true"))
+    try daemon.setCredential("work-secret", "s3cret-s3cret")
+    let client = try daemon.client()
+    #expect(try client.signIn("bound") { try peer.visit($0) }.end["status"] == "succeeded")
+    let first = try client.call("token.get", ["provider": "bound"])
+    #expect(first["tokenType"] == "DPoP")
+    let bearer = "Bearer \(first["accessToken"]?.stringValue ?? "")"
+    #expect(try peer.userinfo(["Authorization": bearer], plugin: "oidcnonce").status >= 400)
+
+    /// Returns the headers with which a program sends its request.
+    func headers(nonce: String?) throws -> [String: String] {
+      let made = try client.call(
+        "token.proof",
+        .object(
+          [
+            "provider": "bound", "method": "GET",
+            "url": .string(peer.userinfoURL(plugin: "oidcnonce")),
+          ].merging(nonce.map { ["nonce": .string($0)] } ?? [:]) { $1 }))
+      return [
+        "Authorization": "DPoP \(made["accessToken"]?.stringValue ?? "")",
+        "DPoP": made["proof"]?.stringValue ?? "",
+      ]
+    }
+    let challenge = try peer.userinfo(headers(nonce: nil), plugin: "oidcnonce")
+    #expect(challenge.status >= 400)
+    let nonce = try #require(challenge.headers["dpop-nonce"])
+    #expect(try peer.userinfo(headers(nonce: nonce), plugin: "oidcnonce").status == 200)
+
+    #expect(try client.accessToken("bound", forced: true) != first["accessToken"]?.stringValue)
+    #expect(try client.call("account.forget", ["provider": "bound"])["revoked"] == "done")
+    #expect(try peer.livingRefreshTokens() == 0)
+  }
 }

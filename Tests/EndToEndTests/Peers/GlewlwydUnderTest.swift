@@ -67,6 +67,12 @@ final class GlewlwydUnderTest: Sendable {
     try Browser.page(from: [Peers.script("glewlwyd.py"), "visit", url])
   }
 
+  func userinfoURL(plugin: String) -> String { "\(api)/\(plugin)/userinfo" }
+
+  func userinfo(_ headers: [String: String], plugin: String) throws -> Web.Reply {
+    try Web.send("GET", userinfoURL(plugin: plugin), headers: headers)
+  }
+
   /// Returns the introspection reply for a token (RFC 7662).
   func introspect(_ token: String, plugin: String = "oidc") throws -> JSONValue {
     let secret = Data("usher-secret:s3cret-s3cret".utf8).base64EncodedString()
