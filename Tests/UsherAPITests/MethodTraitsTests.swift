@@ -35,6 +35,8 @@ struct MethodTraitsTests {
     #expect(!FlowStart.traits.repetition.allows([:]))
     #expect(TokenGet.traits.repetition.allows(["forceRefresh": false]))
     #expect(!TokenGet.traits.repetition.allows(["forceRefresh": true]))
+    #expect(TokenGet.traits.repetition.allows(["challenge": nil]))
+    #expect(!TokenGet.traits.repetition.allows(["challenge": "Bearer error=\"invalid_token\""]))
     #expect(FlowGet.traits.repetition.allows([:]) && !FlowSubmit.traits.repetition.allows([:]))
   }
 }

@@ -25,8 +25,10 @@ struct AudienceTests {
     return .object(params.merging(more) { $1 })
   }
 
-  private func token(_ audience: String?) throws -> JSONValue {
-    try fixture.token(params(audience))
+  private func token(
+    _ audience: String?, _ more: [String: JSONValue] = [:]
+  ) throws -> JSONValue {
+    try fixture.token(params(audience, more))
   }
 
   /// Returns the audience of an access token according to the provider; nil without one.
@@ -169,6 +171,28 @@ struct AudienceTests {
     try fixture.app.signIn()
     #expect(try audience(fixture.token(params("files")), at: fixture) == "files")
     #expect(try audience(fixture.token(params("mail")), at: fixture) == "mail")
+  }
+
+  @Test("a demand for scope is compared with the scope of the audience's own token")
+  func scopeOfAudience() throws {
+    try fixture.app.signIn()
+    try fixture.set(["tokenReply": ["scope": "openid"]])
+    #expect(try token(Self.mail)["scope"] == "openid")
+    try fixture.set(["tokenReply": [:]])
+    let challenge: JSONValue = #"Bearer error="insufficient_scope", scope="profile""#
+    let error = try fixture.app.error(
+      of: "token.get", params(Self.mail, ["challenge": challenge]))
+    #expect(error.data["reason"] == "consent_required")
+    let next = try #require(error.data["next"]?["params"])
+    #expect(next["params"]?["audiences"] == nil, "the configured audiences are requested anyway")
+    let flow = try fixture.app.startFlow(
+      "demo", next["kind"]?.stringValue ?? "", params: next["params"] ?? [:])
+    try Person.signIn(at: flow.url)
+    #expect(try fixture.app.finished(flow)["status"] == "succeeded")
+    let token = try token(Self.mail, ["challenge": challenge])
+    #expect(token["scope"]?.stringValue?.contains("profile") == true)
+    // The token without an audience has the whole scope.
+    #expect(try self.token(nil, ["challenge": challenge])["accessToken"] != nil)
   }
 
   @Test("a device flow names the audiences, too")

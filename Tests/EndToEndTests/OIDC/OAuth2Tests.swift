@@ -95,6 +95,25 @@ struct OAuth2Tests {
     #expect(try fixture.accounts.count == 2)
   }
 
+  @Test("an audience is refused without advice to use a setting that the type does not have")
+  func audience() throws {
+    try fixture.app.signIn("github")
+    let params: JSONValue = ["provider": "github", "audience": "https://api.example.com"]
+    let error = try fixture.app.error(of: "token.get", params)
+    let start = try fixture.app.error(
+      of: "flow.start",
+      [
+        "provider": "github", "kind": "authorize",
+        "params": ["audiences": ["https://api.example.com"]],
+      ])
+    for (error, field) in [(error, "audience"), (start, "params.audiences")] {
+      #expect(error.data["field"] == .string(field))
+      let message = error["message"]?.stringValue ?? ""
+      #expect(message.contains("type oauth2"), "\(message)")
+      #expect(!message.contains("audience_parameter"), "\(message)")
+    }
+  }
+
   @Test("a person who denies access ends the sign-in", arguments: services)
   func denied(service: String) throws {
     let flow = try fixture.app.startFlow(service)
