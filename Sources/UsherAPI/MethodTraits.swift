@@ -48,8 +48,8 @@ public struct MethodTraits: Sendable, Hashable {
     case always, never
     /// The call can be repeated if it has this parameter.
     case ifGiven(String)
-    /// The call can be repeated unless this parameter is true.
-    case unlessTrue(String)
+    /// The call can be repeated if it has none of these parameters, or only false ones.
+    case without([String])
 
     /// Returns whether a call with these parameters may be repeated.
     public func allows(_ params: JSONValue) -> Bool {
@@ -57,7 +57,8 @@ public struct MethodTraits: Sendable, Hashable {
       case .always: true
       case .never: false
       case .ifGiven(let member): params[member]?.stringValue != nil
-      case .unlessTrue(let member): params[member]?.boolValue != true
+      case .without(let members):
+        members.allSatisfy { params[$0]?.isNull ?? true || params[$0]?.boolValue == false }
       }
     }
   }

@@ -132,7 +132,7 @@ extension MethodTraits.Repetition {
     case .always: "always"
     case .never: "never"
     case .ifGiven(let member): "with \(member)"
-    case .unlessTrue(let member): "without \(member)"
+    case .without(let members): "without \(members.joined(separator: " or "))"
     }
   }
 }

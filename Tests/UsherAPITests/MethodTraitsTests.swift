@@ -69,7 +69,8 @@ extension MethodTraits {
     case .never: break
     case .always: words.append("repeatable")
     case .ifGiven(let member): words.append("repeatable with \(member)")
-    case .unlessTrue(let member): words.append("repeatable without \(member)")
+    case .without(let members):
+      words.append("repeatable without \(members.joined(separator: " or "))")
     }
     switch audit {
     case .denials: break

@@ -6,7 +6,8 @@ public import UsherCore
 public struct TokenGet: Method, Equatable {
   public static let name = "token.get"
   public static let traits = MethodTraits(
-    access: .app, repetition: .unlessTrue("forceRefresh"), audit: .everythingAggregated,
+    access: .app, repetition: .without(["forceRefresh", "challenge"]),
+    audit: .everythingAggregated,
     isConfirmable: true, handsOutSecret: true, readsSharedAccounts: true)
   public static let subject = Subject<Self>.token(
     { ($0.account, $0.provider) },

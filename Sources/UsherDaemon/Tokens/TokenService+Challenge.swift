@@ -27,8 +27,9 @@ extension TokenService {
       throw Self.wrong("demands a nonce: call token.proof with the value of the header DPoP-Nonce")
     case "insufficient_scope"?:
       let demanded = (challenge.scope ?? "").scopeWords
-      guard demanded.isSubset(of: record.details.grant.scope.scopeWords) else {
-        throw beyondGrant(challenge.scope ?? "", record, field: "challenge")
+      guard demanded.isSubset(of: scope(ofToken: call.audience, record).scopeWords) else {
+        throw beyondGrant(
+          challenge.scope ?? "", record, audience: call.audience, field: "challenge")
       }
     case "insufficient_user_authentication"?:
       guard record.details.signIn?.satisfies(challenge, at: dependencies.clock.now()) == true else {
@@ -38,6 +39,16 @@ extension TokenService {
       throw Self.wrong("has the error \(ProviderText.clean(error, limit: 100)): no token helps")
     }
     return answer
+  }
+
+  /// Returns the scope of the token for an audience, which the provider may have issued with less
+  /// scope than the grant has. Without such a token it is the scope of the grant.
+  private func scope(ofToken audience: String?, _ record: AccountRecord) -> String {
+    guard let audience,
+      let token = record.usableToken(TokenKey(audience: audience, scope: record.mainKey.scope)),
+      token.isAlive(at: dependencies.clock.now())
+    else { return record.details.grant.scope }
+    return token.set.scope
   }
 
   /// Returns the error that the user must authenticate as the service demands (RFC 9470 §4).

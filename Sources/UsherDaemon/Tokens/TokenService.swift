@@ -147,11 +147,15 @@ struct TokenService: Sendable {
 }
 
 extension TokenService {
-  /// Returns the error for a scope that the account's grant does not include.
-  func beyondGrant(_ scope: String, _ record: AccountRecord, field: String) -> UsherError {
+  /// Returns the error for a scope that the account's grant does not include, or the token of an
+  /// audience.
+  func beyondGrant(
+    _ scope: String, _ record: AccountRecord, audience: String? = nil, field: String
+  ) -> UsherError {
     UsherError(
       .consentRequired, "the scope goes beyond what was granted: sign in to request the rest",
-      detail: .init(field: field, next: record.signInAgain(for: scope, dependencies)))
+      detail: .init(
+        field: field, next: record.signInAgain(for: scope, audience: audience, dependencies)))
   }
 
   /// Returns the audience if the account's provider can be asked for a token for it.
@@ -159,12 +163,12 @@ extension TokenService {
     _ audience: String, _ record: AccountRecord
   ) throws(UsherError) -> String {
     let settings = dependencies.configStore.current.provider(record.provider)?.settings
-    guard let parameter = settings?.view(as: OIDCSettings.self)?.audienceParameter else {
+    let ofOpenID = settings?.view(as: OIDCSettings.self)
+    guard let parameter = ofOpenID?.audienceParameter else {
       throw UsherError(
         .invalidParams,
-        "provider \(record.provider) issues tokens for one audience: omit audience, or set "
-          + "audience_parameter if the provider can be asked for others",
-        field: "audience")
+        "provider \(record.provider) issues tokens for one audience: omit audience"
+          + (ofOpenID?.audienceAdvice ?? ""), field: "audience")
     }
     guard audience != TokenKey.idToken.audience else {
       throw UsherError(.invalidParams, "audience is the name of a token type", field: "audience")

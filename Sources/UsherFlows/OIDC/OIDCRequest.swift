@@ -46,6 +46,15 @@ extension OIDCSettings {
   }
 }
 
+extension OIDCSettings {
+  /// The end of a message that no audience can be chosen at this provider: what to do about it.
+  package var audienceAdvice: String {
+    oauth2 == nil
+      ? ", or set audience_parameter if the provider can be asked for others"
+      : ", since providers of type oauth2 cannot be asked for others"
+  }
+}
+
 /// Checks the parameters of a sign-in that the caller provides.
 enum OIDCRequest {
   /// Returns the audiences to name: the caller's, or the configured ones if the caller names none;
@@ -58,7 +67,8 @@ enum OIDCRequest {
     guard let requested else { return settings.audiences.isEmpty ? nil : settings.audiences }
     guard let parameter = settings.audienceParameter else {
       throw ParamsValidation.wrong(
-        "audiences", "cannot be chosen at this provider: it has no audience_parameter")
+        "audiences",
+        "cannot be chosen at this provider: omit audiences" + settings.audienceAdvice)
     }
     guard requested.count <= OIDCSettings.maxAudiences else {
       throw ParamsValidation.wrong(
