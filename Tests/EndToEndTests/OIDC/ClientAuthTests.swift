@@ -77,6 +77,19 @@ struct ClientAuthTests {
     #expect(!fixture.daemon.log.contains("PRIVATE KEY"))
   }
 
+  @Test("simultaneous calls that make the client's key all return the one key that is kept")
+  func oneKey() throws {
+    let admins = try (0..<8).map { _ in try fixture.daemon.admin() }
+    for admin in admins {
+      try admin.send(
+        #"{"jsonrpc":"2.0","id":1,"method":"provider.jwks","#
+          + #""params":{"provider":"key","create":true}}"#)
+    }
+    let keys = try admins.map { try $0.receive()?["result"]?["keys"] }
+    #expect(Set(keys).count == 1 && keys[0]?[0]?["x"] != nil, "\(keys)")
+    #expect(try admin.call("provider.jwks", ["provider": "key"])["keys"] == keys[0])
+  }
+
   @Test("an assertion is for the token endpoint if the operator says so")
   func audience() throws {
     try register(try admin.call("provider.jwks", ["provider": "old", "create": true]))
