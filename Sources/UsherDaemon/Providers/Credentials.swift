@@ -18,6 +18,8 @@ final class Credentials: Sendable {
   private let passed = Mutex(SystemdCredentials())
   private let stored: Mutex<[String: StoredCredential]>
   private let dependencies: Dependencies
+  /// Held while a credential is changed, by its name.
+  private let changes = AsyncKeyedLock<String>()
 
   private struct StoredCredential {
     var value: Secret
@@ -85,20 +87,45 @@ final class Credentials: Sendable {
     guard (1...65_536).contains(call.value.revealed().utf8.count) else {
       throw UsherError(.invalidParams, "value must have 1 to 65536 bytes", field: "value")
     }
-    try await store.commit([.putCredential(call.name, call.value.secret)])
-    let now = dependencies.clock.now()
-    stored.withLock { $0[call.name] = StoredCredential(value: call.value.secret, setAt: now) }
+    try await changes.withLock(call.name) { () throws(UsherError) in
+      try await put(call.value.secret, as: call.name)
+    }
     await notifyObservers(of: call.name)
     return Done()
   }
 
-  func delete(_ call: CredentialDelete) async throws(UsherError) -> Done {
-    guard stored.withLock({ $0[call.name] }) != nil else {
-      throw UsherError(
-        .notFound, "no credential of this name is stored; see: usherctl credential list")
+  /// Stores a credential unless one of that name is set.
+  ///
+  /// - Returns: The credential that is set now. All of several simultaneous callers get the same.
+  func setIfMissing(
+    _ name: String, _ make: () -> Secret
+  ) async throws(UsherError) -> Secret {
+    let (value, isNew) = try await changes.withLock(name) {
+      () throws(UsherError) -> (Secret, Bool) in
+      if let present = try credential(named: name) { return (present, false) }
+      let made = make()
+      try await put(made, as: name)
+      return (made, true)
     }
-    try await store.commit([.deleteCredential(call.name)])
-    stored.withLock { _ = $0.removeValue(forKey: call.name) }
+    if isNew { await notifyObservers(of: name) }
+    return value
+  }
+
+  private func put(_ value: Secret, as name: String) async throws(UsherError) {
+    try await store.commit([.putCredential(name, value)])
+    let now = dependencies.clock.now()
+    stored.withLock { $0[name] = StoredCredential(value: value, setAt: now) }
+  }
+
+  func delete(_ call: CredentialDelete) async throws(UsherError) -> Done {
+    try await changes.withLock(call.name) { () throws(UsherError) in
+      guard stored.withLock({ $0[call.name] }) != nil else {
+        throw UsherError(
+          .notFound, "no credential of this name is stored; see: usherctl credential list")
+      }
+      try await store.commit([.deleteCredential(call.name)])
+      stored.withLock { _ = $0.removeValue(forKey: call.name) }
+    }
     await notifyObservers(of: call.name)
     return Done()
   }

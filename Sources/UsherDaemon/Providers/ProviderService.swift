@@ -55,12 +55,10 @@ extension ProviderService {
         "provider \(provider.name) authenticates its client by a secret: only type oidc with "
           + "client_auth \"private_key_jwt\" or \"auto\" uses a key", field: "provider")
     }
-    var credential = try credentials.credential(named: name)
-    if credential == nil, call.create == true {
-      let key = ClientKey.make { entropy.bytes($0) }
-      _ = try await credentials.set(CredentialSet(name: name, value: WireSecret(key)))
-      credential = key
-    }
+    let credential =
+      call.create == true
+      ? try await credentials.setIfMissing(name) { ClientKey.make { entropy.bytes($0) } }
+      : try credentials.credential(named: name)
     guard let credential else {
       throw UsherError(
         .notFound,
