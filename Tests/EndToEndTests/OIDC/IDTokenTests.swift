@@ -81,6 +81,20 @@ struct IDTokenTests {
     #expect(try fixture.refreshes == 1)
   }
 
+  @Test("a forced refresh that returns no ID token fails, and the present one stays for others")
+  func forcedWithoutNew() throws {
+    try fixture.set(["idTokenOnRefresh": false])
+    let account = try fixture.app.signIn()["result"]?["account"] ?? .null
+    let present = try get()
+    let forced: JSONValue = ["provider": "demo", "field": "idToken", "forceRefresh": true]
+    let error = try fixture.app.error(of: "token.get", forced)
+    #expect(error.data["reason"] == "reauthentication_required")
+    #expect(error.data["next"]?["params"]?["params"]?["account"] == account)
+    #expect(error["message"]?.stringValue?.contains("no ID token") == true)
+    #expect(try get() == present)
+    #expect(try fixture.refreshes == 1)
+  }
+
   @Test("if the provider renews no ID token, its expiry calls for a sign-in, after one refresh")
   func notRenewed() throws {
     try fixture.set(["idTokenOnRefresh": false, "accessTokenSeconds": 3600])
