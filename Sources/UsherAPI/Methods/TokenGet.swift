@@ -22,8 +22,8 @@ public struct TokenGet: Method, Equatable {
 
     The ID token is a right of its own: a client rule allows it only by the kind `idToken`, as in \
     `token.get work/idToken`. Before it is returned, its signature and claims have been verified. \
-    If the provider does not renew ID tokens with a refresh and the last one has expired, the call \
-    fails with `reauthentication_required`.
+    If the provider does not renew ID tokens with a refresh and the last one has expired, or the \
+    call has `forceRefresh`, it fails with `reauthentication_required`.
     """
 
   /// The account whose token is returned; absent if ``provider`` identifies it.

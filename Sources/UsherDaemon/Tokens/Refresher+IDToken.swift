@@ -9,13 +9,18 @@ extension Refresher {
   /// Returns the encoded reply of `token.get` with an ID token valid for at least `seconds`.
   ///
   /// The tokens are refreshed if the ID token is not valid for that long. If the last refresh
-  /// returned no ID token, the provider is not asked again until the user has signed in anew.
+  /// returned no ID token, the provider is not asked again until the user has signed in anew. A
+  /// caller that forces a refresh gets a new ID token or an error, never the present one.
   func idToken(
     _ account: AccountID, validFor seconds: Int, isForced: Bool
   ) async throws(UsherError) -> [UInt8] {
     if isForced {
       _ = try await token(
         account, try found(account).mainKey, validFor: 0, isForced: true)
+      // A refresh need not return an ID token (OIDC Core §12.2). The caller wants another one than
+      // the present one.
+      let record = try found(account)
+      if record.details.grant.lacksNewIDToken == true { throw idTokenNotRenewed(record) }
     }
     var hasRefreshed = isForced
     while true {
