@@ -80,7 +80,7 @@ extension AccountRepository {
   ) -> Revocation.Token? {
     guard let existing, let newTokens = grant.tokens, existing.details.place == place,
       let used = existing.details.grant.refreshToken, used != newTokens.refreshToken,
-      dependencies.configStore.current.provider(existing.provider)?.settings.revokesReplaced == true
+      revokesReplaced(existing.provider)
     else { return nil }
     if existing.keepsGrant(over: grant, place: place, at: now) { return newTokens.revocable.first }
     guard existing.details.grant.isRenewable else { return nil }
@@ -179,11 +179,27 @@ extension AccountRepository {
     record.tokens[key] = token
     let idToken = try update(&record, with: tokens.idToken?.unsealed(), at: now, bootTime)
     var changes = [try putRow(&record), .putToken(try record.row(key, token))] + idToken
+    var evicted: [Revocation.Token] = []
     for old in surplusTokens(of: record, besides: key, at: now) {
+      if old != .idToken, let token = record.tokens[old], token.isAlive(at: now) {
+        evicted.append(token.set.revocableAccess)
+      }
       record.tokens[old] = nil
       changes.append(.deleteToken(id, audience: old.audience, scope: old.scope))
     }
-    return Update(record: record, changes: changes, before: before)
+    var update = Update(record: record, changes: changes, before: before)
+    if !evicted.isEmpty, revokesReplaced(record.provider) {
+      let revocation = Revocation(of: record, evicted, by: .init(ownerOf: record), dependencies)
+      update.changes.append(.putNote(try revocation.row()))
+      update.superseded = revocation
+    }
+    return update
+  }
+
+  /// Whether a token that is no longer needed is revoked. RFC 7009 §2.1 lets a provider end the
+  /// whole grant with one of its tokens, so the operator decides.
+  private func revokesReplaced(_ provider: ProviderName) -> Bool {
+    dependencies.configStore.current.provider(provider)?.settings.revokesReplaced == true
   }
 
   /// The maximum number of an account's tokens for other audiences and with parts of the scope.
