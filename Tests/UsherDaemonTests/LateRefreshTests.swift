@@ -91,6 +91,40 @@ struct LateRefreshTests {
     }
   }
 
+  @Test(
+    "a late token of the client itself is revoked if the account was forgotten or lost its tokens",
+    arguments: [Change.forgotten, .dropped])
+  func clientOvertaken(by change: Change) async throws {
+    let fixture = try TokenFixture(of: provider) { $0.clientCredentialsGrant = true }
+    try await fixture.closing(provider) {
+      var grant = AccountGrant.sample(
+        "usher",
+        tokens: .sample(refreshToken: nil, expiresAt: fixture.clock.now() + .seconds(300)))
+      grant.isOfClient = true
+      let record = try await fixture.repository.persist(grant)
+      let call = TokenGet(account: record.id, forceRefresh: true)
+      let refresh = Task { await fixture.outcome(call) }
+      try await reached("the request is sent") { provider.refreshes == 1 }
+      if change == .forgotten {
+        _ = try await fixture.tokens.forget(AccountForget(account: record.id), .program())
+      } else {
+        _ = try await fixture.tokens.revoke(TokenRevoke(account: record.id), .program())
+      }
+      provider.answerRefreshes(Self.successor)
+      #expect(await refresh.value == "conflict")
+      try await reached("access-2 is revoked; revoked so far: \(provider.revoked)") {
+        fixture.harness.scheduler.advance(by: .seconds(1))
+        return try provider.revoked.contains("access-2")
+          && fixture.harness.tokensToRevoke().isEmpty
+      }
+      // The text that identifies the grant is sent to nobody.
+      #expect(!provider.revoked.contains { $0.hasPrefix("grant_") })
+      let later = await fixture.outcome(TokenGet(account: record.id))
+      #expect(later == (change == .forgotten ? "not_found" : "reauthentication_required"))
+      #expect(provider.refreshes == 1)
+    }
+  }
+
   @Test("a flow whose consent is revoked while its token is refreshed sends no call")
   func consentRevoked() async throws {
     try await fixture.closing(provider) {
