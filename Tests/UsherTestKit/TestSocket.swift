@@ -6,18 +6,29 @@ package final class TestSocket: Sendable {
   package enum Address: Sendable, CustomStringConvertible {
     /// 127.0.0.1. If a socket is bound to port 0, the kernel chooses the port.
     case loopback(port: UInt16)
+    /// The IPv6 address ::1.
+    case loopbackIPv6(port: UInt16)
     case unix(path: String)
 
     package var description: String {
       switch self {
       case .loopback(let port): "127.0.0.1:\(port)"
+      case .loopbackIPv6(let port): "[::1]:\(port)"
       case .unix(let path): path
+      }
+    }
+
+    fileprivate var hasFixedPort: Bool {
+      switch self {
+      case .loopback(let port), .loopbackIPv6(let port): port > 0
+      case .unix: false
       }
     }
 
     fileprivate var family: CInt {
       switch self {
       case .loopback: AF_INET
+      case .loopbackIPv6: AF_INET6
       case .unix: AF_UNIX
       }
     }
@@ -30,6 +41,12 @@ package final class TestSocket: Sendable {
         address.sin_family = sa_family_t(AF_INET)
         address.sin_port = port.bigEndian
         address.sin_addr.s_addr = UInt32(0x7F00_0001).bigEndian
+        return Self.withRaw(address, body)
+      case .loopbackIPv6(let port):
+        var address = sockaddr_in6()
+        address.sin6_family = sa_family_t(AF_INET6)
+        address.sin6_port = port.bigEndian
+        address.sin6_addr = in6addr_loopback
         return Self.withRaw(address, body)
       case .unix(let path):
         var address = sockaddr_un()
@@ -65,7 +82,7 @@ package final class TestSocket: Sendable {
   /// - Parameter backlog: The number of connections that may wait to be accepted.
   package convenience init(listeningAt address: Address, backlog: CInt = 16) throws {
     self.init(address, SOCK_STREAM)
-    if case .loopback(let port) = address, port > 0 {
+    if address.hasFixedPort {
       // Connections of an earlier listener may not have ended yet.
       var yes: CInt = 1
       setsockopt(descriptor, SOL_SOCKET, SO_REUSEADDR, &yes, socklen_t(MemoryLayout<CInt>.size))
