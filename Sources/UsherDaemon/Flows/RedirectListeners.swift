@@ -7,6 +7,8 @@ import UsherFlows
 import UsherSystem
 
 import var Glibc.EADDRINUSE
+import var Glibc.EADDRNOTAVAIL
+import var Glibc.EAFNOSUPPORT
 import var Glibc.EMFILE
 import var Glibc.ENFILE
 
@@ -19,6 +21,9 @@ final class RedirectListeners: Sendable {
   /// The maximum number of open listeners. Beyond it, a flow that needs no fixed port shares an
   /// open listener.
   static let maxListeners = 256
+  /// How many ports are tried for a redirect to `localhost`, of which another program may hold one
+  /// address.
+  private static let maxPortAttempts = 8
 
   private let dependencies: Dependencies
   private let group: any EventLoopGroup
@@ -66,7 +71,14 @@ final class RedirectListeners: Sendable {
   ) async throws(RedirectListenError) -> RedirectPort {
     guard let port = ports.withLock({ $0[address] }) else { return try await bind(address, route) }
     switch port.add(route) {
-    case .added: return port
+    case .added:
+      do throws(RedirectListenError) {
+        try await serve(route, at: port, address.port ?? 0)
+      } catch {
+        _ = port.remove(route)
+        throw error
+      }
+      return port
     case .stateInUse: throw .stateInUse
     case .closed: break
     }
@@ -88,7 +100,9 @@ final class RedirectListeners: Sendable {
   private func shared(_ route: RedirectRoute) -> RedirectPort? {
     let open = ports.withLock { $0.count < Self.maxListeners ? [] : Array($0) }
     return open.first {
-      $0.key.ipAddress == route.expectation.host && $0.value.add(route) == .added
+      $0.key.ipAddress == route.expectation.host
+        && (!route.expectation.isLocalhost || $0.value.servesLocalhost)
+        && $0.value.add(route) == .added
     }?.value
   }
 
@@ -103,18 +117,55 @@ final class RedirectListeners: Sendable {
       throw .noDescriptors(DescriptorBudget.exhausted)
     }
     let port = RedirectPort(route)
-    do {
-      let channel = try await channel(at: address, for: port)
+    var attempts = 1
+    while true {
+      guard let channel = try await listen(at: address, for: port, route.owner) else {
+        throw .failed
+      }
       // There is no address if the kernel did not report it, or if the socket is closed already.
       guard let bound = channel.localAddress, let number = bound.port, number > 0 else {
         channel.close(promise: nil)
-        throw RedirectListenError.failed
+        throw .failed
+      }
+      do throws(RedirectListenError) {
+        try await serve(route, at: port, number)
+      } catch {
+        channel.close(promise: nil)
+        guard case .portInUse = error, address.port == 0, attempts < Self.maxPortAttempts else {
+          throw error
+        }
+        attempts += 1
+        continue
       }
       register(port, at: bound, number, channel)
       return port
+    }
+  }
+
+  /// Listens at the IPv6 loopback address, too, if the redirect URI has the host `localhost`. A
+  /// browser resolves that to either address, and another user who holds the port at one of them
+  /// would get the provider's answer.
+  private func serve(
+    _ route: RedirectRoute, at port: RedirectPort, _ number: Int
+  ) async throws(RedirectListenError) {
+    guard route.expectation.isLocalhost, !port.servesLocalhost else { return }
+    guard let address = try? SocketAddress(ipAddress: "::1", port: number) else { throw .failed }
+    // Without that address on the machine, nobody can listen there.
+    port.serveLocalhost(with: try await listen(at: address, for: port, route.owner))
+  }
+
+  /// Opens a listening socket.
+  ///
+  /// - Returns: Nil if the machine does not have the address.
+  private func listen(
+    at address: SocketAddress, for port: RedirectPort, _ owner: UInt32
+  ) async throws(RedirectListenError) -> (any Channel)? {
+    do {
+      return try await channel(at: address, for: port)
     } catch {
       switch (error as? IOError)?.errnoCode {
-      case EADDRINUSE: throw await portInUse(address, route.owner)
+      case EADDRNOTAVAIL, EAFNOSUPPORT: return nil
+      case EADDRINUSE: throw await portInUse(address, owner)
       case EMFILE, ENFILE: throw .noDescriptors(DescriptorBudget.exhausted)
       default: throw .failed
       }
@@ -209,11 +260,12 @@ final class RedirectListener: Sendable {
   }
 }
 
-/// A listening socket for browser redirects and its waiting flows; closed after the last one.
+/// A port that listens for browser redirects, and its waiting flows; closed after the last one.
 final class RedirectPort: Sendable {
   private struct State {
     var routes: RedirectRoutes
-    var channel: (any Channel)?
+    var channels: [any Channel] = []
+    var servesLocalhost = false
     var number: Int?
     var isClosed = false
   }
@@ -225,6 +277,9 @@ final class RedirectPort: Sendable {
     _ = routes.insert(first)
     state = Mutex(State(routes: routes))
   }
+
+  /// Whether nobody else can receive a redirect to `localhost` at this port.
+  var servesLocalhost: Bool { state.withLock { $0.servesLocalhost } }
 
   /// The port number; nil until the socket is bound.
   var number: Int? { state.withLock { $0.number } }
@@ -252,13 +307,13 @@ final class RedirectPort: Sendable {
   ///
   /// - Returns: Whether no flow waits at the port any more.
   func remove(_ route: RedirectRoute) -> Bool {
-    let (isLast, channel) = state.withLock { state in
+    let (isLast, channels) = state.withLock { state in
       state.routes.remove(route)
-      guard state.routes.isEmpty else { return (false, nil as (any Channel)?) }
+      guard state.routes.isEmpty else { return (false, [] as [any Channel]) }
       state.isClosed = true
-      return (true, state.channel)
+      return (true, state.channels)
     }
-    channel?.close(promise: nil)
+    for channel in channels { channel.close(promise: nil) }
     return isLast
   }
 
@@ -272,16 +327,28 @@ final class RedirectPort: Sendable {
   }
 
   func opened(_ channel: any Channel, _ number: Int) {
-    let isClosed = state.withLock { state in
-      state.channel = channel
-      state.number = number
-      return state.isClosed
-    }
-    if isClosed { channel.close(promise: nil) }
+    add(channel) { $0.number = number }
   }
 
-  /// Waits until the socket is closed, so that the port can be bound again.
+  /// Records that the port serves redirects to `localhost`.
+  ///
+  /// - Parameter channel: The listener at the IPv6 loopback address; nil if the machine has no such
+  ///   address.
+  func serveLocalhost(with channel: (any Channel)?) {
+    add(channel) { $0.servesLocalhost = true }
+  }
+
+  private func add(_ channel: (any Channel)?, _ change: (inout State) -> Void) {
+    let isClosed = state.withLock { state in
+      if let channel { state.channels.append(channel) }
+      change(&state)
+      return state.isClosed
+    }
+    if isClosed { channel?.close(promise: nil) }
+  }
+
+  /// Waits until the sockets are closed, so that the port can be bound again.
   func closed() async throws {
-    try await state.withLock { $0.channel }?.closeFuture.get()
+    for channel in state.withLock({ $0.channels }) { try await channel.closeFuture.get() }
   }
 }
