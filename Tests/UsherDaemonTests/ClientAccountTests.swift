@@ -1,0 +1,101 @@
+import Testing
+import UsherAPI
+import UsherConfig
+import UsherCore
+import UsherFlows
+import UsherStore
+import UsherTestKit
+
+@testable import UsherDaemon
+
+/// The account of the client itself has the client id as its subject (RFC 9068 §2.2), which the
+/// provider may also have given to a person.
+@Suite("The account of the client itself", .mayBlock, .timeLimit(.minutes(10)))
+struct ClientAccountTests {
+  private static let clientID = "usher"
+
+  private let fixture: TokenFixture
+
+  init() throws { fixture = try TokenFixture { $0.clientCredentialsGrant = true } }
+
+  private func signIn(_ accessToken: String, isOfClient: Bool) async throws -> AccountRecord {
+    let end = fixture.clock.now() + .seconds(300)
+    var grant = AccountGrant.sample(
+      Self.clientID,
+      tokens: .sample(
+        accessToken, refreshToken: isOfClient ? nil : "refresh-1", expiresAt: end,
+        scope: "openid profile"))
+    grant.isOfClient = isOfClient
+    return try await fixture.repository.persist(grant)
+  }
+
+  private func token(of record: AccountRecord) async -> String {
+    await fixture.outcome(TokenGet(account: record.id))
+  }
+
+  /// A repository that reads the accounts from disk.
+  private var reread: AccountRepository {
+    AccountRepository(
+      dependencies: fixture.harness.dependencies, events: EventBus(historyLimit: 1),
+      store: fixture.harness.store)
+  }
+
+  @Test(
+    "a person whose subject is the client id has an account of its own, whoever comes first",
+    arguments: [true, false])
+  func apart(clientIsFirst: Bool) async throws {
+    let first = try await signIn("access-1", isOfClient: clientIsFirst)
+    let second = try await signIn("access-2", isOfClient: !clientIsFirst)
+    #expect(first.id != second.id)
+    #expect(await token(of: first) == "access-1")
+    #expect(await token(of: second) == "access-2")
+    for record in [first, second] {
+      let stored = try #require(try reread.find(record.id))
+      #expect(stored.subject == Self.clientID)
+      #expect(stored.details.grant.isOfClient == record.details.grant.isOfClient)
+    }
+    await fixture.close()
+  }
+
+  @Test("each of the two is updated by its own next sign-in")
+  func updated() async throws {
+    let client = try await signIn("access-1", isOfClient: true)
+    let person = try await signIn("access-2", isOfClient: false)
+    #expect(try await signIn("access-3", isOfClient: true).id == client.id)
+    #expect(try await signIn("access-4", isOfClient: false).id == person.id)
+    #expect(await token(of: client) == "access-3")
+    #expect(await token(of: person) == "access-4")
+    await fixture.close()
+  }
+
+  /// Stores the client's account in the form of version 0.1.1, with the client id as its subject.
+  private func storeInOldForm() async throws -> AccountRecord {
+    let record = try await signIn("access-1", isOfClient: true)
+    var row = try record.row()
+    row.subject = Self.clientID
+    try await fixture.harness.store.commit([.putAccount(row)])
+    let stored = try #require(try reread.find(record.id))
+    #expect(stored.subject == Self.clientID && stored.details.grant.isOfClient == true)
+    return record
+  }
+
+  @Test("an account that an older version stored is updated by the client's next sign-in")
+  func oldForm() async throws {
+    let record = try await storeInOldForm()
+    #expect(try await signIn("access-2", isOfClient: true).id == record.id)
+    #expect(await token(of: record) == "access-2")
+    await fixture.close()
+  }
+
+  @Test("an account that an older version stored is not taken over by a person")
+  func oldFormAndPerson() async throws {
+    let record = try await storeInOldForm()
+    let person = try await signIn("access-2", isOfClient: false)
+    #expect(person.id != record.id)
+    #expect(await token(of: record) == "access-1")
+    #expect(try await signIn("access-3", isOfClient: true).id == record.id)
+    #expect(await token(of: person) == "access-2")
+    #expect(try reread.find(record.id)?.subject == Self.clientID)
+    await fixture.close()
+  }
+}
