@@ -293,7 +293,7 @@ extension AccountRecord {
     id = row.id
     owner = row.owner
     provider = row.provider
-    subject = row.subject
+    subject = row.subject.withoutClientMark
     wakeAt = row.wakeAt
     callTag = row.callTag
     details = try row.payload.decoded(as: AccountDetails.self)
@@ -312,7 +312,8 @@ extension AccountRecord {
 
   func row() throws(UsherError) -> AccountRow {
     AccountRow(
-      id: id, owner: owner, provider: provider, subject: subject, wakeAt: wakeAt,
+      id: id, owner: owner, provider: provider,
+      subject: subject.asStored(isOfClient: details.grant.isOfClient == true), wakeAt: wakeAt,
       callTag: callTag, payload: try SealedPayload(encoding: details))
   }
 
@@ -324,6 +325,20 @@ extension AccountRecord {
         encoding: StoredToken(
           set: token.set, issuedAt: token.issuedAt, issuedAtBootTime: token.issuedAtBootTime,
           isUnverified: token.isUnverified ? true : nil)))
+  }
+}
+
+extension String {
+  /// Begins the stored subject of the client's own account. It has a control character, which the
+  /// subject of a person may not have.
+  private static let clientMark = "\u{1}client "
+
+  /// The stored form of this subject, by which a sign-in finds its account: the client's own
+  /// account is not that of a person whose subject is the client id.
+  func asStored(isOfClient: Bool) -> String { isOfClient ? Self.clientMark + self : self }
+
+  fileprivate var withoutClientMark: String {
+    hasPrefix(Self.clientMark) ? String(dropFirst(Self.clientMark.count)) : self
   }
 }
 

@@ -22,8 +22,7 @@ extension AccountRepository {
     client: String = CallerPolicy.ownPrograms, uid: UInt32? = nil, place: TokenPlace? = nil,
     at now: Timestamp
   ) throws(UsherError) -> Update {
-    let existing = try store.account(ofSubject: grant.subject, owner: owner, provider: provider)
-      .flatMap { id throws(UsherError) in try find(id) }
+    let (existing, renamed) = try accountToUpdate(by: grant, owner, provider)
     let id = existing?.id ?? AccountID(dependencies.identifier("acc_"))
     let superseded = superseded(by: grant, existing, place: place, at: now)
     var grant = grant
@@ -58,7 +57,7 @@ extension AccountRepository {
     let granted = record.consents.add(
       grant.consents, of: client, grantedBy: uid ?? owner.uid, at: now)
     record.minimise(at: now)
-    var changes: [Change] = [.deleteTokens(id)] + (try rows(of: &record))
+    var changes: [Change] = renamed + [.deleteTokens(id)] + (try rows(of: &record))
     for key in granted {
       if let row = try record.consents.row(key, of: id) { changes.append(.putConsent(row)) }
     }
@@ -71,6 +70,26 @@ extension AccountRepository {
       update.superseded = revocation
     }
     return update
+  }
+
+  /// Returns the account that a sign-in updates; nil if the sign-in creates one.
+  ///
+  /// An older version stored the client's own account like that of a person. Such an account gets
+  /// its present form by the changes that are returned, so that a person can have the subject.
+  private func accountToUpdate(
+    by grant: AccountGrant, _ owner: Owner, _ provider: ProviderName
+  ) throws(UsherError) -> (AccountRecord?, renamed: [Change]) {
+    let find = { (subject: String) throws(UsherError) -> AccountRecord? in
+      try self.store.account(ofSubject: subject, owner: owner, provider: provider)
+        .flatMap { id throws(UsherError) in try self.find(id) }
+    }
+    let namesake = try find(grant.subject)
+    let ofClient = namesake?.details.grant.isOfClient == true ? namesake : nil
+    if grant.isOfClient {
+      return (try find(grant.subject.asStored(isOfClient: true)) ?? ofClient, [])
+    }
+    guard var ofClient else { return (namesake, []) }
+    return (nil, [try putRow(&ofClient)])
   }
 
   /// Returns the token to revoke so that the provider ends the old or new grant that is no longer
