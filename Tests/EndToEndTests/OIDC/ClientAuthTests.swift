@@ -124,6 +124,41 @@ struct ClientAuthTests {
     #expect(try fixture.requests("token") == 5)
   }
 
+  @Test("while every method is refused, client_auth auto sends one request, not two")
+  func everyMethodRefused() throws {
+    try fixture.set(["clientAuthMethods": ["private_key_jwt"]])
+    try fixture.forgetRequests()
+    for count in [2, 3, 4] {
+      _ = try fixture.refusedSignIn("auto")
+      #expect(try fixture.requests("token") == count)
+    }
+    // Another secret may be accepted, by whichever method.
+    _ = try admin.call(
+      "credential.set", ["name": "work-secret", "value": .string(Self.secret)])
+    try fixture.set(["clientAuthMethods": ["client_secret_post"]])
+    try fixture.app.signIn("auto")
+    #expect(try fixture.requests("token") == 6)
+  }
+
+  @Test(
+    "the method that the token endpoint accepts is not taken for that of the revocation endpoint")
+  func methodsOfEndpoints() throws {
+    try fixture.set([
+      "clientAuthMethods": ["client_secret_post"],
+      "discovery": [
+        "token_endpoint_auth_methods_supported": ["client_secret_basic", "client_secret_post"],
+        "revocation_endpoint_auth_methods_supported": ["client_secret_post"],
+      ],
+    ])
+    let account = try fixture.app.signIn("auto")["result"]?["account"] ?? .null
+    #expect(try fixture.requests("token") == 2)
+    let reply = try fixture.app.call("account.forget", ["account": account])
+    #expect(reply["revoked"] == "done")
+    #expect(try fixture.requests("revocation") == fixture.revocations)
+    try fixture.app.signIn("auto")
+    #expect(try fixture.requests("token") == 3)
+  }
+
   @Test("provider.jwks says what is missing, and never replaces a credential")
   func missing() throws {
     let absent = try admin.error(of: "provider.jwks", ["provider": "key"])
