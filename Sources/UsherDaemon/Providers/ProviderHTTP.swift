@@ -15,8 +15,7 @@ final class ProviderHTTP: ProviderObserver {
   private let health: ProviderHealth
   private let dependencies: Dependencies
   private let clientTokens: ClientTokens
-  /// How many methods of client authentication each provider has refused.
-  private let refusedMethods = Mutex<[ProviderName: Int]>([:])
+  private let refusedMethods = Mutex(RefusedAuthMethods())
   private let dpopNonces = Mutex(DPoPNonces())
   private let inFlight = WorkCounter()
 
@@ -60,21 +59,30 @@ final class ProviderHTTP: ProviderObserver {
   }
 
   /// Sends a call, and repeats it with the next method of client authentication if the provider
-  /// refuses the first one. The method that the provider accepts is remembered.
+  /// refuses the first one. The method that the provider accepts is remembered. If it refuses both,
+  /// only the first one is tried for a while.
   private func sendAuthenticated(
     _ call: any ProviderCall, _ origin: Origin, _ accessToken: Secret?
   ) async -> CallOutcome {
-    let name = origin.provider.name
-    let refused = refusedMethods.withLock { $0[name] ?? 0 }
+    let endpoint = RefusedAuthMethods.Endpoint(
+      provider: origin.provider.name, isRevocation: call.revokedToken != nil)
+    let refused = refusedMethods.withLock { $0.count(at: endpoint) }
     let outcome = await send(
       call, origin, accessToken, clientToken: nil, clientAuthAttempt: refused)
     guard call.authenticatesClient, origin.provider.definition.oauthClient.triesMethods,
-      outcome.refusesClient
+      outcome.refusesClient,
+      refusedMethods.withLock({
+        $0.mayTryAnother(at: endpoint, now: dependencies.clock.monotonicNow())
+      })
     else { return outcome }
     let another = await send(
       call, origin, accessToken, clientToken: nil, clientAuthAttempt: refused + 1)
-    if !another.refusesClient, case .reply = another {
-      refusedMethods.withLock { $0[name] = refused + 1 }
+    refusedMethods.withLock { methods in
+      if another.refusesClient {
+        methods.recordRefusal(at: endpoint, now: dependencies.clock.monotonicNow())
+      } else if case .reply = another {
+        methods.recordAccepted(refused + 1, at: endpoint)
+      }
     }
     return another
   }
@@ -178,9 +186,7 @@ final class ProviderHTTP: ProviderObserver {
   /// provider needs any more.
   func providersChanged(_ providers: Set<ProviderName>) {
     clientTokens.removeTokens(of: providers)
-    refusedMethods.withLock { refused in
-      for provider in providers { refused[provider] = nil }
-    }
+    refusedMethods.withLock { $0.remove(providers) }
     transport.retain(dependencies.config.providers.map(\.http))
   }
 
