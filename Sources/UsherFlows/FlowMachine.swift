@@ -175,6 +175,8 @@ package struct FlowContext<Settings: ProviderTypeSettings>: Sendable {
   package var client: String
   /// The attributes of ``account``; empty if ``account`` is nil.
   package var attributes: [String: JSONValue]
+  /// What ``account`` has at the provider, if a sign-in must not take it from other programs.
+  package var granted: GrantedAccess?
   /// The unexpired handoff secrets that earlier flows of the same owner, client and provider
   /// stored.
   package var handoffSecrets: [HandoffSecret]

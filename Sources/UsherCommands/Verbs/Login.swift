@@ -55,10 +55,34 @@ struct LoginVerb: Verb {
     }
     try await context.show(AccountGet(account: AccountID(account))) { reply in
       context.console.print("signed in as \(reply.account.label) (\(reply.account.id))")
+      for line in earlierGrant(flow.result ?? .null, reply.account) {
+        context.console.print(line)
+      }
       // A person who asks for a grant by name wants to see its result.
       if !grant.isEmpty {
         context.console.printProperties((flow.result?["profile"]?.objectValue ?? [:]).properties)
       }
+    }
+  }
+
+  /// Returns the lines that say what the sign-in took from the account's earlier grant.
+  private func earlierGrant(_ result: JSONValue, _ account: Account) -> [String] {
+    switch result["earlierGrant"]?.stringValue {
+    case "kept"?:
+      return [
+        "the account keeps its earlier grant, which has more scope or audiences than this one",
+        "to replace it, run: usherctl token revoke --account \(account.id), and sign in again",
+      ]
+    case "replaced"?:
+      let lost =
+        (result["lostScope"]?.stringValue?.split(separator: " ").map(String.init) ?? [])
+        + (result["lostAudiences"]?.arrayValue ?? []).compactMap(\.stringValue)
+      return [
+        "the new grant lacks what the earlier one had: \(lost.joined(separator: " "))",
+        "to have both, name the account: usherctl login \(provider) --account \(account.id), with "
+          + "what is missing as --scope and --audience",
+      ]
+    default: return []
     }
   }
 

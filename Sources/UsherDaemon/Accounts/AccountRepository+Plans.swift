@@ -10,8 +10,8 @@ extension AccountRepository {
   /// Plans the result of a sign-in: a new account, or new tokens for the existing account.
   ///
   /// All clients of an owner share the account's grant. A sign-in with only a part of the grant's
-  /// scope does not replace the grant while it is alive; to reduce the scope, the tokens must be
-  /// revoked first.
+  /// scope and audiences does not replace the grant while it is alive; to reduce them, the tokens
+  /// must be revoked first.
   ///
   /// - Parameters:
   ///   - client: The client whose flow returned the new grant; the consents are stored for it.
@@ -24,11 +24,10 @@ extension AccountRepository {
   ) throws(UsherError) -> Update {
     let (existing, renamed) = try accountToUpdate(by: grant, owner, provider)
     let id = existing?.id ?? AccountID(dependencies.identifier("acc_"))
-    let superseded = superseded(by: grant, existing, place: place, at: now)
+    let change = existing?.change(by: grant, place: place, at: now)
+    let superseded = superseded(by: grant, existing, change, place: place, at: now)
     var grant = grant
-    if let existing, existing.keepsGrant(over: grant, place: place, at: now) {
-      grant.join(existing.details)
-    }
+    if let existing, change == .kept { grant.join(existing.details) }
     // A grant without tokens leaves the existing tokens as they are.
     let keptRecord = grant.tokens == nil ? existing : nil
     var tokens = keptRecord?.tokens ?? [:]
@@ -61,7 +60,7 @@ extension AccountRepository {
     for key in granted {
       if let row = try record.consents.row(key, of: id) { changes.append(.putConsent(row)) }
     }
-    var update = Update(record: record, changes: changes, before: existing)
+    var update = Update(record: record, changes: changes, before: existing, grantChange: change)
     if let existing, let superseded {
       let uid = uid ?? owner.uid
       let revocation = Revocation(
@@ -95,13 +94,14 @@ extension AccountRepository {
   /// Returns the token to revoke so that the provider ends the old or new grant that is no longer
   /// used. Nil unless the provider issued both and the setting `revoke_replaced` is on.
   private func superseded(
-    by grant: AccountGrant, _ existing: AccountRecord?, place: TokenPlace?, at now: Timestamp
+    by grant: AccountGrant, _ existing: AccountRecord?, _ change: GrantChange?,
+    place: TokenPlace?, at now: Timestamp
   ) -> Revocation.Token? {
     guard let existing, let newTokens = grant.tokens, existing.details.place == place,
       let used = existing.details.grant.refreshToken, used != newTokens.refreshToken,
       revokesReplaced(existing.provider)
     else { return nil }
-    if existing.keepsGrant(over: grant, place: place, at: now) { return newTokens.revocable.first }
+    if change == .kept { return newTokens.revocable.first }
     guard existing.details.grant.isRenewable else { return nil }
     return existing.revocable(at: now).first { $0.kind == .refreshToken }
   }

@@ -20,7 +20,8 @@ final class AccountRepository: Sendable {
     var before: AccountRecord?
     /// The revocation of tokens that this change makes unused; `changes` stores it as a note.
     var superseded: Revocation?
-
+    /// What a sign-in took from the grant that the account had; nil if nothing.
+    var grantChange: GrantChange?
     var isNew: Bool { before == nil }
   }
 

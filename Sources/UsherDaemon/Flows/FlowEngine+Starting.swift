@@ -161,6 +161,7 @@ extension FlowEngine {
         NamedAccount(id: $0.id, subject: $0.subject, label: $0.details.label)
       }, client: input.client.title, attributes: record?.details.attributes ?? [:],
       handoffSecrets: input.predecessors.compactMap(\.handoffSecret))
+    context.granted = record?.grantedAccess(at: provider.config, input.transition.now)
     for record in input.accounts {
       context.accountAttributes[record.id] = record.details.attributes
     }

@@ -80,7 +80,9 @@ struct FlowRepository: Sendable {
         at: decision.at)
     }
     if let account = plan.account {
-      plan.decision.next.ending = next.ending.naming(account.record.id)
+      // Only the results of OpenID and OAuth sign-ins, which can be repeated, tell about the grant.
+      let change = decision.grant?.signInOptions == nil ? nil : account.grantChange
+      plan.decision.next.ending = next.ending.naming(account.record.id, change)
     }
     if isNew, let id = flow.requestID {
       let end = decision.at + .seconds(dependencies.config.limits.requestIdDays * 86_400)
@@ -148,10 +150,21 @@ struct FlowRepository: Sendable {
 }
 
 extension FlowEnding {
-  /// Returns the ending with the account's id added to the result, if the flow succeeded.
-  fileprivate func naming(_ account: AccountID) -> FlowEnding {
+  /// Returns the ending with the account's id, and what its earlier grant lost, added to the
+  /// result, if the flow succeeded.
+  fileprivate func naming(_ account: AccountID, _ change: GrantChange?) -> FlowEnding {
     guard status == .succeeded, case .object(var members)? = result else { return self }
     members["account"] = .string(account.rawValue)
+    switch change {
+    case nil: break
+    case .kept?: members["earlierGrant"] = "kept"
+    case .replaced(let lostScope, let lostAudiences)?:
+      members["earlierGrant"] = "replaced"
+      if !lostScope.isEmpty { members["lostScope"] = .string(lostScope) }
+      if !lostAudiences.isEmpty {
+        members["lostAudiences"] = .array(lostAudiences.map { .string($0) })
+      }
+    }
     var named = self
     named.result = .object(members)
     return named

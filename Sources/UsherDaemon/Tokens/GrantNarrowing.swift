@@ -61,20 +61,57 @@ extension AccountRecord {
         + "scope is requested: \(advice)",
       detail: .init(field: "scope"))
   }
+}
 
-  /// Whether the existing grant is kept after a sign-in, because the grant is alive and the sign-in
-  /// returned only a part of the scope that other clients use.
+/// What a sign-in does to the grant that its account has, if the new grant lacks something of it.
+enum GrantChange: Sendable, Equatable {
+  /// The earlier grant is kept: the new one has nothing more.
+  case kept
+  /// The earlier grant is replaced, because the new one has something that it lacks.
+  case replaced(lostScope: String, lostAudiences: [String])
+}
+
+extension AccountRecord {
+  /// Returns what a sign-in does to the account's grant; nil if no program loses anything by the
+  /// new grant.
   ///
-  /// Always false for accounts by consent, because the user decides at each sign-in about the
-  /// scope, and for tokens that only the daemon uses.
-  func keepsGrant(over grant: AccountGrant, place: TokenPlace?, at now: Timestamp) -> Bool {
-    guard let newTokens = grant.tokens, !isGuarded, !grant.isByConsent, !grant.tokensAreInternal,
-      details.place == place, details.grant.isAlive(at: now), details.grant.narrowedTo == nil
-    else { return false }
+  /// A grant can be lost only while it is alive. Always nil for accounts by consent, because the
+  /// user decides at each sign-in about the scope, and for tokens that only the daemon uses.
+  func change(by grant: AccountGrant, place: TokenPlace?, at now: Timestamp) -> GrantChange? {
+    guard let newTokens = grant.tokens, !grant.isByConsent, !grant.tokensAreInternal,
+      let access = grantedAccess(from: place, now), details.grant.narrowedTo == nil
+    else { return nil }
     let scope = newTokens.scope.scopeWords
-    // A token without a scope may give access to anything, so it is not a part.
-    return !scope.isEmpty && scope.isStrictSubset(of: details.grant.scope.scopeWords)
+    // A token without a scope may give access to anything, so nothing is known to be lost.
+    guard !scope.isEmpty else { return nil }
+    let earlier = access.scope.scopeWords
+    let audiences = (grant.signInOptions?.audiences ?? []).byteSet
+    let earlierAudiences = access.audiences.byteSet
+    let losesNothing =
+      earlier.isSubset(of: scope) && earlierAudiences.isSubset(of: audiences)
+    guard !losesNothing else { return nil }
+    if scope.isSubset(of: earlier), audiences.isSubset(of: earlierAudiences) { return .kept }
+    let lost = access.scope.split(separator: " ").filter { !scope.contains(Array($0.utf8)) }
+    return .replaced(
+      lostScope: lost.joined(separator: " "),
+      lostAudiences: access.audiences.filter { !audiences.contains(Array($0.utf8)) })
   }
+
+  /// Returns what the account has at a provider, for a sign-in to request it again; nil if its
+  /// grant is not alive, or is not of a person who decides about it once for all programs.
+  func grantedAccess(at provider: ProviderConfig, _ now: Timestamp) -> GrantedAccess? {
+    details.grant.isOfClient == true ? nil : grantedAccess(from: provider.tokenPlace, now)
+  }
+
+  private func grantedAccess(from place: TokenPlace?, _ now: Timestamp) -> GrantedAccess? {
+    guard !isGuarded, details.place == place, details.grant.isAlive(at: now) else { return nil }
+    return GrantedAccess(
+      scope: details.grant.scope, audiences: details.signInOptions?.audiences ?? [])
+  }
+}
+
+extension [String] {
+  fileprivate var byteSet: Set<[UInt8]> { Set(map { [UInt8]($0.utf8) }) }
 }
 
 extension AccountGrant {

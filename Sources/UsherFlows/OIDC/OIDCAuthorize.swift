@@ -18,7 +18,8 @@ package struct OIDCAuthorize: FlowMachine, DiscoveringMachine, RedeemingCodeGran
     /// The audiences for which tokens will be requested. Default: the configured ones. Not at a
     /// provider without `audience_parameter` in its configuration.
     package var audiences: [String]?
-    /// An existing account to sign in again. The sign-in of any other user is refused.
+    /// An existing account to sign in again. The sign-in of any other user is refused. What the
+    /// account has by now is requested, too, so that no program loses it.
     package var account: AccountID?
     /// The account that the user probably wants, such as an e-mail address (OIDC Core §3.1.2.1).
     package var loginHint: String?
@@ -102,9 +103,11 @@ package struct OIDCAuthorize: FlowMachine, DiscoveringMachine, RedeemingCodeGran
     hints["claims"] = try OIDCRequest.claims(params.claims, provider.settings)
     hints["max_age"] = params.maxAgeSeconds.map { String($0) }
     let request = Request(
-      scope: try OIDCRequest.scope(params.scope, provider.settings),
+      scope: context.withGranted(
+        scope: try OIDCRequest.scope(params.scope, provider.settings)),
       isConfiguredScope: params.scope == nil,
-      audiences: try OIDCRequest.audiences(params.audiences, provider.settings), hints: hints,
+      audiences: context.withGranted(
+        audiences: try OIDCRequest.audiences(params.audiences, provider.settings)), hints: hints,
       maxAge: params.maxAgeSeconds, account: context.account, keepAlive: params.keepAlive ?? false)
     let flow = OIDCAuthorize(
       provider: provider, request: request, state: .discovering(RetryBackoff()))

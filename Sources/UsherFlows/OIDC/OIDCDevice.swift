@@ -16,7 +16,8 @@ package struct OIDCDevice: FlowMachine, DiscoveringMachine {
     /// The audiences for which tokens will be requested. Default: the configured ones. Not at a
     /// provider without `audience_parameter` in its configuration.
     package var audiences: [String]?
-    /// An existing account to sign in again. The sign-in of any other user is refused.
+    /// An existing account to sign in again. The sign-in of any other user is refused. What the
+    /// account has by now is requested, too, so that no program loses it.
     package var account: AccountID?
     /// Whether the daemon refreshes the tokens in the background.
     package var keepAlive: Bool?
@@ -75,9 +76,11 @@ package struct OIDCDevice: FlowMachine, DiscoveringMachine {
     _ params: Params, _ context: FlowContext<OIDCSettings>, at transition: inout TransitionContext
   ) throws(UsherError) -> (OIDCDevice, Answer) {
     let provider = context.provider
-    let audiences = try OIDCRequest.audiences(params.audiences, provider.settings)
+    let audiences = context.withGranted(
+      audiences: try OIDCRequest.audiences(params.audiences, provider.settings))
     let flow = OIDCDevice(
-      provider: provider, scope: try OIDCRequest.scope(params.scope, provider.settings),
+      provider: provider,
+      scope: context.withGranted(scope: try OIDCRequest.scope(params.scope, provider.settings)),
       isConfiguredScope: params.scope == nil, audiences: audiences,
       terms: .init(
         account: context.account, keepAlive: params.keepAlive ?? false,
