@@ -156,7 +156,7 @@ package struct FixedRedirect: Hashable, Sendable {
   /// Whether the host of the URI is `localhost`.
   package let isLocalhost: Bool
   package let port: Int
-  /// The path of the URI, which begins with a slash.
+  /// The path of the URI, which begins with a slash; `/` for a URI without a path.
   package let path: String
 
   init(_ text: String) throws(SettingError) {
@@ -164,13 +164,13 @@ package struct FixedRedirect: Hashable, Sendable {
       "must be \"loopback\", \"localhost\", \"http://127.0.0.1/PATH\" or "
       + "\"http://127.0.0.1:PORT/PATH\""
     guard let parts = try? URLParts(text), parts.scheme == "http", parts.query == nil,
-      parts.isLoopback, let port = parts.port, !parts.path.isEmpty
+      parts.isLoopback, let port = parts.port
     else { throw SettingError(form) }
     self.text = text
     isLocalhost = parts.host == "localhost"
     host = isLocalhost ? "127.0.0.1" : parts.host
     self.port = port
-    path = parts.path
+    path = parts.path.isEmpty ? "/" : parts.path
   }
 }
 

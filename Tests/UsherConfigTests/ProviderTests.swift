@@ -126,7 +126,7 @@ struct ProviderTests {
       ("http://10.0.0.1/cb", false),
       ("http://localhost:8765/callback", true), ("https://127.0.0.1:8765/cb", false),
       ("http://127.0.0.1:8765/cb#x", false), ("http://127.0.0.1:8765/cb?x=1", false),
-      ("http://127.0.0.1:8765", false), ("http://10.0.0.1:8765/cb", false),
+      ("http://127.0.0.1:8765", true), ("http://10.0.0.1:8765/cb", false),
       ("http://127.0.0.1:0/cb", false), ("", false), ("Loopback", false), ("myapp:/cb", false),
     ])
   func redirect(text: String, isFit: Bool) throws {
@@ -135,6 +135,13 @@ struct ProviderTests {
       "must be \"loopback\", \"localhost\", \"http://127.0.0.1/PATH\" or "
       + "\"http://127.0.0.1:PORT/PATH\""
     #expect(found == (isFit ? "" : refusal))
+  }
+
+  @Test("a fixed redirect URL without a path stays as it is, and is served at /")
+  func redirectWithoutPath() throws {
+    let settings = try oidc(load(provider + "redirect = \"http://localhost:4242\"\n"))
+    guard case .fixed(let fixed) = settings.redirect else { return #expect(Bool(false)) }
+    #expect(fixed.text == "http://localhost:4242" && fixed.path == "/" && fixed.isLocalhost)
   }
 
   @Test("a fixed redirect URL is split into host, port and path")
