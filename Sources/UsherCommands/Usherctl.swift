@@ -60,7 +60,7 @@ struct Root: AsyncParsableCommand {
       TokenVerbs.self, TOTPVerbs.self, AccountVerbs.self, ConsentVerbs.self, ConfirmVerbs.self,
       FlowVerbs.self, LocalAuthVerbs.self, RegistrationVerbs.self, ProviderVerbs.self,
       CredentialVerbs.self, OwnerVerbs.self, ConfigVerbs.self, PolicyVerbs.self, AuditVerbs.self,
-      WatchVerb.self,
+      WatchVerb.self, ImportVerbs.self,
       RPCVerb.self, SetupVerb.self, BackupVerb.self, RestoreVerb.self, RecoverVerb.self,
     ])
 
