@@ -25,6 +25,11 @@ let nio: [Target.Dependency] = [
   .product(name: "NIOPosix", package: "swift-nio"),
 ]
 let crypto = Target.Dependency.product(name: "Crypto", package: "swift-crypto")
+/// X.509 certificates. jwt-kit needs both packages, too.
+let certificates: [Target.Dependency] = [
+  .product(name: "SwiftASN1", package: "swift-asn1"),
+  .product(name: "X509", package: "swift-certificates"),
+]
 let logging = Target.Dependency.product(name: "Logging", package: "swift-log")
 
 /// - Parameters:
@@ -80,6 +85,8 @@ let package = Package(
   ],
   dependencies: [
     .package(url: "https://github.com/apple/swift-argument-parser", exact: "1.8.2"),
+    .package(url: "https://github.com/apple/swift-asn1", exact: "1.7.4"),
+    .package(url: "https://github.com/apple/swift-certificates", exact: "1.21.1"),
     .package(url: "https://github.com/apple/swift-collections", exact: "1.6.0"),
     .package(url: "https://github.com/apple/swift-crypto", exact: "4.5.2"),
     .package(url: "https://github.com/apple/swift-log", exact: "1.16.2"),
@@ -112,7 +119,7 @@ let package = Package(
       [
         "UsherCore", "UsherAPI", "UsherConfig", "JSONRPC", crypto,
         .product(name: "CryptoExtras", package: "swift-crypto"),
-      ],
+      ] + certificates,
       resources: [.embedInCode("BSA/rtcodes.tsv")], describesMembers: true),
 
     // The modules with I/O.
@@ -167,11 +174,13 @@ let package = Package(
         .product(name: "CryptoExtras", package: "swift-crypto"),
         .product(name: "Hummingbird", package: "hummingbird"),
         .product(name: "HummingbirdCore", package: "hummingbird"),
+        .product(name: "HummingbirdTLS", package: "hummingbird"),
         .product(name: "ServiceLifecycle", package: "swift-service-lifecycle"),
         .product(name: "UnixSignals", package: "swift-service-lifecycle"),
         .product(name: "Mustache", package: "swift-mustache"),
         .product(name: "JWTKit", package: "jwt-kit"),
-      ] + nio,
+        .product(name: "NIOSSL", package: "swift-nio-ssl"),
+      ] + nio + certificates,
       path: "Sources/Tools/UsherSandbox",
       resources: [.embedInCode("FreedomID/device-api.openapi.json")]),
     // The inner loops of usher-bench, which must cost less than what they measure.

@@ -37,15 +37,18 @@ package struct BackendContext: Sendable {
   package var tokenGenerator: TokenGenerator
   package var pages: Pages
   package let outbox: Outbox
+  /// The listener at which clients may present certificates; nil if there is none.
+  package let tls: TLSListener?
 
   package init(
     users: Users, clock: SandboxClock, tokenGenerator: TokenGenerator, pages: Pages,
-    mailServer: MailServer? = nil
+    mailServer: MailServer? = nil, tls: TLSListener? = nil
   ) {
     self.users = users
     self.clock = clock
     self.tokenGenerator = tokenGenerator
     self.pages = pages
+    self.tls = tls
     outbox = Outbox(clock: clock, mailServer: mailServer)
   }
 }

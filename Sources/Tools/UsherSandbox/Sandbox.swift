@@ -53,6 +53,7 @@ package struct Sandbox: Sendable {
   let port: Int
   let router: SandboxRouter
   let clock: SandboxClock
+  let tls: TLSListener
   /// The endpoints of all providers, for programs that call them without a server.
   package let endpoints: [Endpoint]
   /// The control endpoints of all providers and of the outbox.
@@ -68,10 +69,11 @@ package struct Sandbox: Sendable {
     self.host = host
     port = configuration.port
     clock = SandboxClock(base: configuration.now)
+    tls = try TLSListener()
     let context = BackendContext(
       users: Users(configuration.population.users), clock: clock,
       tokenGenerator: configuration.tokenGenerator,
-      pages: try Pages.parsed.get(), mailServer: configuration.mailServer)
+      pages: try Pages.parsed.get(), mailServer: configuration.mailServer, tls: tls)
     let backends = Self.backends(context)
     let segments = backends.flatMap(\.endpoints).compactMap { $0.path.split(separator: "/").first }
     let taken = Set(segments).union(["_control", ".well-known", "outbox"])

@@ -5,10 +5,18 @@ import NIOCore
 struct SandboxContext: RequestContext {
   var coreContext: CoreRequestContextStorage
   let channel: any Channel
+  /// The base URL of the sandbox, whichever listener has accepted the connection.
+  var base: String
+  /// The base URL of the listener that has accepted the connection.
+  var listener: String
+  /// The certificate that the client has presented; nil if it has presented none.
+  var certificate: PresentedCertificate?
 
   init(source: ApplicationRequestContextSource) {
     coreContext = .init(source: source)
     channel = source.channel
+    base = source.channel.sandboxBase
+    listener = base
   }
 }
 
@@ -89,7 +97,9 @@ extension EndpointCall {
   fileprivate init(
     _ request: Request, _ context: SandboxContext, _ row: Endpoint
   ) async throws {
-    self.init(row.method, request.uri.path, base: context.channel.sandboxBase)
+    self.init(row.method, request.uri.path, base: context.base)
+    listener = context.listener
+    certificate = context.certificate
     query = request.uri.query ?? ""
     for (name, text) in context.parameters {
       parameters[String(name)] = PercentEncoding.decodedSegment(text.utf8)

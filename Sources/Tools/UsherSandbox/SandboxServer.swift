@@ -5,6 +5,7 @@ import HummingbirdCore
 import Logging
 import NIOCore
 import NIOPosix
+import NIOSSL
 package import ServiceLifecycle
 import UnixSignals
 
@@ -44,18 +45,41 @@ extension Sandbox {
   package func server(
     _ listening: @escaping @Sendable (String) async -> Void
   ) throws -> any Service {
+    let http = HTTPServerBuilder.http1(configuration: .init(idleTimeout: .seconds(60)))
+    let plain = try server(http, port: port) { base in
+      tls.plainBase = base
+      await listening(base)
+    }
+    return SandboxService(
+      plain: plain,
+      encrypted: { listening in
+        try server(try tls.serverBuilder(over: http), port: 0, isEncrypted: true) { base in
+          await listening("https" + base.dropFirst("http".count))
+        }
+      }, listener: tls)
+  }
+
+  private func server(
+    _ builder: HTTPServerBuilder, port: Int, isEncrypted: Bool = false,
+    _ listening: @escaping @Sendable (String) async -> Void
+  ) throws -> any Service {
     let logger = Self.logger
-    return try HTTPServerBuilder.http1(configuration: .init(idleTimeout: .seconds(60)))
-      .buildServer(
-        configuration: ServerConfiguration(address: .hostname(host, port: port)),
-        eventLoopGroup: MultiThreadedEventLoopGroup.singleton, logger: logger,
-        responder: { request, writer, channel in
-          let context = SandboxContext(source: .init(channel: channel, logger: logger))
-          var response = try await respond(to: request, context)
-          response.headers[.date] = clock.now().httpDate
-          try await writer.write(response: response.head, body: response.body)
-        },
-        onServerRunning: { await listening($0.sandboxBase) })
+    return try builder.buildServer(
+      configuration: ServerConfiguration(address: .hostname(host, port: port)),
+      eventLoopGroup: MultiThreadedEventLoopGroup.singleton, logger: logger,
+      responder: { request, writer, channel in
+        var context = SandboxContext(source: .init(channel: channel, logger: logger))
+        if isEncrypted {
+          context.base = tls.plainBase ?? context.base
+          context.listener = tls.base ?? context.listener
+          context.certificate = try await channel.nioSSL_peerCertificate().get()
+            .map { try PresentedCertificate($0) }
+        }
+        var response = try await respond(to: request, context)
+        response.headers[.date] = clock.now().httpDate
+        try await writer.write(response: response.head, body: response.body)
+      },
+      onServerRunning: { await listening($0.sandboxBase) })
   }
 
   private func respond(to request: Request, _ context: SandboxContext) async throws -> Response {

@@ -9,13 +9,18 @@ package struct EndpointCall: Sendable {
   package var body: [UInt8] = []
   /// The base URL of this sandbox, `http://127.0.0.1:PORT`.
   package var base: String
+  /// The base URL of the listener that has accepted the connection; another one for TLS.
+  package var listener: String
   /// The decoded path segment for each `{name}` of the endpoint's path.
   package var parameters: [String: String] = [:]
+  /// The certificate that the client has presented; nil if it has presented none.
+  package var certificate: PresentedCertificate?
 
   package init(_ method: Endpoint.Method, _ path: String, base: String) {
     self.method = method
     self.path = path
     self.base = base
+    listener = base
   }
 
   /// The path segment for `{id}`.

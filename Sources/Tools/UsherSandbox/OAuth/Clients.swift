@@ -5,14 +5,27 @@ package struct Client: Sendable, Hashable, Codable {
   /// The client secret; nil for a public client (RFC 6749 §2.1).
   package var secret: String?
   package var redirectURIs: [String]
+  /// How the client authenticates itself by a certificate; nil if it does not.
+  package var certificate: CertificateMethod?
+
+  /// A method of RFC 8705 §2.
+  package enum CertificateMethod: String, Sendable, Codable {
+    /// By a certificate of the sandbox's authority, with the client id as the common name of the
+    /// subject.
+    case tlsClientAuth = "tls_client_auth"
+    /// By a certificate that is in the client's key set.
+    case selfSignedTLSClientAuth = "self_signed_tls_client_auth"
+  }
 
   package init(
-    id: String, name: String, secret: String? = nil, redirectURIs: [String] = Self.loopback
+    id: String, name: String, secret: String? = nil, redirectURIs: [String] = Self.loopback,
+    certificate: CertificateMethod? = nil
   ) {
     self.id = id
     self.name = name
     self.secret = secret
     self.redirectURIs = redirectURIs
+    self.certificate = certificate
   }
 
   package init(from decoder: any Decoder) throws {
@@ -22,6 +35,7 @@ package struct Client: Sendable, Hashable, Codable {
     secret = try container.decodeIfPresent(String.self, forKey: .secret)
     redirectURIs =
       try container.decodeIfPresent([String].self, forKey: .redirectURIs) ?? Self.loopback
+    certificate = try container.decodeIfPresent(CertificateMethod.self, forKey: .certificate)
   }
 
   /// Redirect URIs on loopback, which are accepted with any port.
@@ -35,6 +49,10 @@ package struct Client: Sendable, Hashable, Codable {
       id: "usher-confidential", name: "usherd with a client secret",
       secret: "s3cret:with/odd+chars"),
     Client(id: "acme-oauth", name: "Acme with Truecaller's newer SDK"),
+    Client(id: "usher-tls", name: "usherd with a certificate", certificate: .tlsClientAuth),
+    Client(
+      id: "usher-self-signed", name: "usherd with a certificate of its own",
+      certificate: .selfSignedTLSClientAuth),
   ]
 
   /// Whether the redirect URI equals a registered one. The comparison is exact, but the port of a

@@ -14,6 +14,8 @@ package struct Ledger: Sendable {
   var usedAssertions: Set<String> = []
   /// The ids of the DPoP proofs that were used, so that none is accepted twice.
   var usedProofs: Set<String> = []
+  /// The hashes of the certificates to which tokens are bound, by token.
+  var boundTokens = ExpiringTable<String>()
 
   package init(
     tokenGenerator: TokenGenerator = TokenGenerator(),

@@ -55,6 +55,8 @@ package actor OIDCBackend: Backend {
       Endpoint("module", .post, "/_control/module", handle: chooseModule),
       Endpoint("keys", .post, "/_control/keys/rotate", handle: rotateKeys),
       Endpoint("revokeAll", .post, "/_control/revokeAll", handle: revokeAll),
+      Endpoint("authority", .get, "/_control/authority", handle: readAuthority),
+      Endpoint("certificate", .post, "/_control/certificate", handle: issueCertificate),
     ]
   }
 

@@ -7,10 +7,20 @@ extension OIDCBackend {
 
   /// Authenticates the client of a request by one of the methods that the settings accept.
   func authenticate(_ call: EndpointCall, _ form: Form) async throws -> Client {
-    let method = Self.method(call, form)
+    let holder = form["client_id"].flatMap(clients.named).flatMap { client in
+      client.certificate.map { (client, $0) }
+    }
+    let method = holder?.1.rawValue ?? Self.method(call, form)
     let accepted = settings.clientAuthMethods
     guard accepted.isEmpty || accepted.contains(method) else {
       throw OAuthError.client("the method \(method) is not accepted")
+    }
+    if let (client, method) = holder {
+      guard Self.method(call, form) == "none" else {
+        throw OAuthError("invalid_request", "the client uses two authentication methods at once")
+      }
+      try authenticateByCertificate(client, method, call)
+      return client
     }
     guard form.has("client_assertion") else { return try clients.authenticate(call, form) }
     return try await authenticateByAssertion(call, form)

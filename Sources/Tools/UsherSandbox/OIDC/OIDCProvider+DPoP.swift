@@ -63,9 +63,8 @@ extension OIDCBackend {
     guard proof.claims["htm"] == .string(call.method.rawValue) else {
       throw .proof("htm is not \(call.method.rawValue)")
     }
-    guard proof.claims["htu"] == .string(call.base + call.path) else {
-      throw .proof("htu is not \(call.base + call.path)")
-    }
+    let address = call.listener + call.path
+    guard proof.claims["htu"] == .string(address) else { throw .proof("htu is not \(address)") }
     let now = Int(context.clock.now().timeIntervalSince1970)
     guard case .integer(let time)? = proof.claims["iat"], (now - 60...now + 5).contains(time) else {
       throw .proof("iat is missing, in the future, or more than a minute ago")

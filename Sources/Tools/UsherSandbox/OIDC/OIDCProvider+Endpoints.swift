@@ -22,7 +22,9 @@ extension OIDCBackend {
     guard let permission = ledger.tokens.permission(of: token, now: context.clock.now()) else {
       return Self.challenge("invalid_token", status: 401)
     }
-    guard permission.audience == nil else { return Self.challenge("invalid_token", status: 401) }
+    guard permission.audience == nil, mayUse(token, call) else {
+      return Self.challenge("invalid_token", status: 401)
+    }
     guard permission.scope.contains("openid") else {
       return Self.challenge("insufficient_scope", status: 403)
     }
@@ -64,7 +66,7 @@ extension OIDCBackend {
     await respondingWithOAuthErrors {
       let form = try call.postedForm()
       let client = try await authenticate(call, form)
-      guard client.secret != nil else {
+      guard client.secret != nil || client.certificate != nil else {
         throw OAuthError.client("a public client may not introspect")
       }
       let token = try form.required("token")
@@ -77,6 +79,7 @@ extension OIDCBackend {
         "scope": .string(known.scope.joined(separator: " ")),
       ]
       members["aud"] = known.audience.map { .string($0) }
+      members["cnf"] = binding(of: token).map { ["x5t#S256": .string($0)] }
       return .json(.object(members))
     }
   }

@@ -3,8 +3,11 @@ extension OIDCBackend {
   func discovery(_ call: EndpointCall) async -> Reply {
     let issuer = issuer(call)
     func url(_ name: String) -> JSON { .string("\(issuer)/\(name)") }
-    let methods: JSON = ["none", "client_secret_basic", "client_secret_post"]
-    let document: [String: JSON] = [
+    let methods: JSON = [
+      "none", "client_secret_basic", "client_secret_post", "tls_client_auth",
+      "self_signed_tls_client_auth",
+    ]
+    var document: [String: JSON] = [
       "issuer": .string(issuer),
       "authorization_endpoint": url("authorize"),
       "token_endpoint": url("token"),
@@ -45,7 +48,26 @@ extension OIDCBackend {
       "request_object_signing_alg_values_supported": ["RS256", "PS256", "ES256", "ES384", "EdDSA"],
       "request_uri_parameter_supported": false,
     ]
+    if let base = context.tls?.base { describeTLS(&document, at: base + path) }
     return .json(.object(document.applying(overrides: settings.discovery)))
+  }
+
+  /// Adds what RFC 8705 defines: the addresses for clients with certificates, and whether tokens
+  /// are bound to them.
+  private func describeTLS(_ document: inout [String: JSON], at issuer: String) {
+    let names = [
+      "token_endpoint", "revocation_endpoint", "introspection_endpoint", "userinfo_endpoint",
+      "device_authorization_endpoint", "pushed_authorization_request_endpoint",
+    ]
+    let plain = document
+    let aliases = names.compactMap { name -> (String, JSON)? in
+      guard case .string(let url)? = plain[name], let last = url.split(separator: "/").last else {
+        return nil
+      }
+      return (name, .string("\(issuer)/\(last)"))
+    }
+    document["mtls_endpoint_aliases"] = .object(Dictionary(uniqueKeysWithValues: aliases))
+    document["tls_client_certificate_bound_access_tokens"] = .bool(settings.certificateBoundTokens)
   }
 
   func jwks(_ call: EndpointCall) async -> Reply {

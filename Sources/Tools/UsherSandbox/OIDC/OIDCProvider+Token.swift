@@ -12,14 +12,18 @@ extension OIDCBackend {
       case "authorization_code":
         return try await reply(redeem(form, client, key), call, answersRequest: true)
       case "refresh_token":
+        let token = try form.required("refresh_token")
+        guard mayUse(token, call) else {
+          throw OAuthError("invalid_grant", "the refresh token is bound to another certificate")
+        }
         let tokens = try ledger.tokens.refresh(
-          try form.required("refresh_token"), client: client,
+          token, client: client,
           scope: try form["scope"].map(Scope.parse), audience: try form.oneAudience(), key: key,
           now: context.clock.now())
         return try await reply(
           tokens, call, answersRequest: false, withIDToken: settings.idTokenOnRefresh)
       case "client_credentials":
-        guard client.secret != nil else {
+        guard client.secret != nil || client.certificate != nil else {
           throw OAuthError("unauthorized_client", "a public client cannot act for itself")
         }
         let tokens = ledger.tokens.openForClient(
@@ -55,6 +59,7 @@ extension OIDCBackend {
     _ tokens: IssuedTokens, _ call: EndpointCall, answersRequest: Bool, withIDToken: Bool = true
   ) async throws -> Reply {
     let settings = settings
+    bind(tokens, call)
     var members: [String: JSON] = [
       "access_token": .string(tokens.accessToken),
       "token_type": tokens.authorization.keyThumbprint == nil ? "Bearer" : "DPoP",

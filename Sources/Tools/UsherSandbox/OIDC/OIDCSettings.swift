@@ -24,6 +24,8 @@ package struct OIDCBackendSettings: BackendSettings, Hashable {
   package var clientAuthMethods: [String] = []
   /// The key sets (JWKS) of the clients that sign assertions, by client id.
   package var clientKeys: [String: JSON] = [:]
+  /// Whether tokens are bound to the certificate that a client presents (RFC 8705 §3).
+  package var certificateBoundTokens = false
   /// Whether only authorization requests that were pushed are accepted (RFC 9126 §5).
   package var requirePushedRequests = false
   /// Whether only authorization requests that the client has signed are accepted (RFC 9101 §10.5).
