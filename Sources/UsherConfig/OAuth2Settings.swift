@@ -72,6 +72,9 @@ package struct OAuth2Settings: SettingsSection {
     if clientCredentialsGrant, clientCredential == nil {
       table.reportProblem("client_credentials_grant", "needs client_credential")
     }
+    if revocationRequest == .github, clientAuth.usesCertificate {
+      table.reportProblem("revocation_request", "must not be github without a client secret")
+    }
     if scopeSeparator == .comma, scopes.contains(where: { $0.contains(",") }) {
       table.reportProblem("scopes", "must have no comma, because commas separate them")
     }
@@ -80,8 +83,9 @@ package struct OAuth2Settings: SettingsSection {
   /// A signed assertion names the server's issuer identifier, which such a server may not have.
   private static func violation(clientAuth: OIDCClientAuth) -> String? {
     switch clientAuth {
-    case .auto, .basic, .post, .none: nil
-    case .clientSecretJWT, .privateKeyJWT: "must be auto, basic, post or none at this type"
+    case .auto, .basic, .post, .tlsClientAuth, .selfSignedTLSClientAuth, .none: nil
+    case .clientSecretJWT, .privateKeyJWT:
+      "must be auto, basic, post, tls_client_auth, self_signed_tls_client_auth or none at this type"
     }
   }
 

@@ -186,12 +186,27 @@ package enum OIDCClientAuth: String, TextSetting, Codable, CaseIterable, Equatab
   case clientSecretJWT = "client_secret_jwt"
   /// An assertion that is signed with the private key in the credential.
   case privateKeyJWT = "private_key_jwt"
+  /// The certificate in the credential, which an authority that the provider trusts has issued (RFC
+  /// 8705 §2.1).
+  case tlsClientAuth = "tls_client_auth"
+  /// The certificate in the credential, which itself is registered with the provider (RFC 8705
+  /// §2.2).
+  case selfSignedTLSClientAuth = "self_signed_tls_client_auth"
   case none
+
+  /// Whether the client authenticates itself by a certificate, in the TLS handshake (RFC 8705).
+  package var usesCertificate: Bool {
+    switch self {
+    case .tlsClientAuth, .selfSignedTLSClientAuth: true
+    case .auto, .basic, .post, .clientSecretJWT, .privateKeyJWT, .none: false
+    }
+  }
 
   func violation(hasCredential: Bool) -> String? {
     switch self {
     case .auto: nil
-    case .basic, .post, .clientSecretJWT, .privateKeyJWT:
+    case .basic, .post, .clientSecretJWT, .privateKeyJWT, .tlsClientAuth,
+      .selfSignedTLSClientAuth:
       hasCredential ? nil : "needs client_credential"
     case .none: hasCredential ? "must not be \"none\" if client_credential is set" : nil
     }

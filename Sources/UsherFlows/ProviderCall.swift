@@ -190,6 +190,9 @@ package struct HTTPRequest: Sendable, Equatable {
   /// The member of the reply's body that says whether the call succeeded, whatever the HTTP status;
   /// nil if the provider has no such code.
   package var resultCode: ResultCode?
+  /// The certificate by which the connection authenticates the client (RFC 8705); nil for a
+  /// connection without one.
+  package var certificate: ClientCertificate?
 
   /// A member of a reply's body that has a code for every outcome of a call.
   package struct ResultCode: Sendable, Equatable {

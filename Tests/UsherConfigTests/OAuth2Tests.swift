@@ -30,7 +30,15 @@ struct OAuth2Tests {
   @Test(
     "an invalid setting of a provider of type oauth2 is refused with the reason",
     arguments: [
-      ("client_auth = \"private_key_jwt\"", "must be auto, basic, post or none at this type"),
+      (
+        "client_auth = \"private_key_jwt\"",
+        "must be auto, basic, post, tls_client_auth, self_signed_tls_client_auth or none at this type"
+      ),
+      ("client_auth = \"tls_client_auth\"", "needs client_credential"),
+      (
+        "client_auth = \"tls_client_auth\"\nrevocation_request = \"github\"",
+        "must not be github without a client secret"
+      ),
       ("client_auth = \"basic\"", "needs client_credential"),
       ("scopes = [\"a b\"]", "each scope must be printable ASCII"),
       ("scopes = [\"a,b\"]\nscope_separator = \"comma\"", "must have no comma"),

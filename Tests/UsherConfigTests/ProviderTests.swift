@@ -164,10 +164,14 @@ struct ProviderTests {
       ("private_key_jwt", true, ""), ("client_secret_jwt", true, ""),
       ("private_key_jwt", false, "needs client_credential"),
       ("client_secret_jwt", false, "needs client_credential"),
+      ("tls_client_auth", true, ""), ("self_signed_tls_client_auth", true, ""),
+      ("tls_client_auth", false, "needs client_credential"),
+      ("self_signed_tls_client_auth", false, "needs client_credential"),
       (
         "tls", false,
         "must be one of \"auto\", \"basic\", \"post\", \"client_secret_jwt\", "
-          + "\"private_key_jwt\", \"none\""
+          + "\"private_key_jwt\", \"tls_client_auth\", \"self_signed_tls_client_auth\", "
+          + "\"none\""
       ),
     ])
   func clientAuth(auth: String, hasCredential: Bool, problem: String) {

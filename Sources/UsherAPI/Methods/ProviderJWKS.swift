@@ -9,10 +9,12 @@ public struct ProviderJWKS: Method, Equatable {
   public static let summary =
     "Returns the public key with which the daemon authenticates itself at a provider."
   public static let discussion = """
-    For the method `private_key_jwt` (OIDC Core §9). The provider needs this key set at the \
-    registration of the client. The private key is the provider's `client_credential`, and it \
+    For the method `private_key_jwt` (OIDC Core §9), and for clients with a certificate (RFC 8705): \
+    then the key has the member `x5c` with the certificate. The provider needs this key set at the \
+    registration of the client. The private key is in the provider's `client_credential`, and it \
     never leaves the daemon. If the credential is not set, the call fails with `not_found`, unless \
-    `create` is true: then the daemon makes a key on the curve P-256.
+    `create` is true: then the daemon makes a key on the curve P-256, for \
+    `self_signed_tls_client_auth` with a certificate.
     """
 
   /// The name of the provider.

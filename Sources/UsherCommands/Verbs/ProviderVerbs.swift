@@ -97,8 +97,9 @@ struct ProviderJWKSVerb: Verb {
   static let configuration = CommandConfiguration(
     commandName: "jwks", abstract: "Print the public key for a client's registration.",
     discussion: """
-      Prints the key set that a provider needs for the method private_key_jwt. The private key is \
-      the credential that client_credential names. Uses the admin socket.
+      Prints the key set that a provider needs for the method private_key_jwt, or for a client with \
+      a certificate. The private key is in the credential that client_credential names. Uses the \
+      admin socket.
       """)
 
   @OptionGroup var options: GlobalOptions
@@ -109,10 +110,38 @@ struct ProviderJWKSVerb: Verb {
   @Flag(help: "Make a key if the credential is not set.")
   var create = false
 
+  @Flag(help: "Print the client's certificate in PEM in place of the key set.")
+  var certificate = false
+
   func run(at context: CommandContext) async throws {
-    try await context.show(ProviderJWKS(provider: name, create: create ? true : nil)) { reply in
-      let keySet = JSONValue.object(["keys": .array(reply.keys)])
-      context.console.print(String(decoding: keySet.encoded(), as: UTF8.self))
+    let call = ProviderJWKS(provider: name, create: create ? true : nil)
+    let reply = try await context.show(call) { reply in
+      if certificate {
+        reply.certificateInPEM.map { context.console.print($0) }
+      } else {
+        let keySet = JSONValue.object(["keys": .array(reply.keys)])
+        context.console.print(String(decoding: keySet.encoded(), as: UTF8.self))
+      }
     }
+    if certificate, reply.certificateInPEM == nil {
+      throw ValidationError(
+        "provider \(name) has no certificate: its client_auth is neither tls_client_auth nor "
+          + "self_signed_tls_client_auth")
+    }
+  }
+}
+
+extension ProviderJWKS.Reply {
+  /// The certificate of the key (`x5c`, RFC 7517 §4.7) in the form of RFC 7468; nil if there is
+  /// none.
+  fileprivate var certificateInPEM: String? {
+    guard let encoded = keys.first?["x5c"]?[0]?.stringValue else { return nil }
+    var lines = ["-----BEGIN CERTIFICATE-----"]
+    var rest = encoded[...]
+    while !rest.isEmpty {
+      lines.append(String(rest.prefix(64)))
+      rest = rest.dropFirst(64)
+    }
+    return (lines + ["-----END CERTIFICATE-----"]).joined(separator: "\n")
   }
 }

@@ -40,15 +40,15 @@ final class HTTPClientTransport: ProviderTransport {
 
   private struct Clients {
     var isShutDown = false
-    var bySettings: [HTTPSettings.Key: SharedClient] = [:]
+    var byKey: [ConnectionKey: SharedClient] = [:]
     /// The settings of the configured providers; nil before the first ``retain(_:)``. A live flow
     /// may still use other settings.
     var configured: Set<HTTPSettings.Key>?
 
-    /// Returns whether no call in progress uses these settings and no configured provider has them.
-    func isUnused(_ key: HTTPSettings.Key) -> Bool {
-      guard let configured, let shared = bySettings[key] else { return false }
-      return shared.calls == 0 && !configured.contains(key)
+    /// Returns whether no call in progress uses this client and no configured provider needs it.
+    func isUnused(_ key: ConnectionKey) -> Bool {
+      guard let configured, let shared = byKey[key] else { return false }
+      return shared.calls == 0 && (shared.isOutdated || !configured.contains(key.settings))
     }
   }
 
@@ -56,25 +56,44 @@ final class HTTPClientTransport: ProviderTransport {
   private struct SharedClient {
     let client: HTTPClient
     var calls = 0
+    /// Whether the client's certificate may have been replaced since the last call began.
+    var isOutdated = false
+  }
+
+  /// What the calls of one client have in common. Connections with a certificate belong to one
+  /// provider: another one must not act as its client.
+  private struct ConnectionKey: Hashable {
+    let settings: HTTPSettings.Key
+    let provider: ProviderName?
+    let chain: [[UInt8]]
+
+    init(_ settings: HTTPSettings, _ certificate: ClientCertificate?) {
+      self.settings = settings.key
+      provider = certificate?.provider
+      chain = certificate?.chain ?? []
+    }
   }
 
   init(on group: any EventLoopGroup) { self.group = group }
 
   func send(_ request: HTTPRequest, by settings: HTTPSettings) async -> CallOutcome {
     let client: HTTPClient
+    let key = ConnectionKey(settings, request.certificate)
     do {
-      client = try self.client(for: settings)
+      client = try self.client(key, settings, request.certificate)
     } catch {
-      return .unreachable(message: TransportError(error: error).sentence, sent: false)
+      return .unreachable(
+        message: TransportError(error: error, certificate: request.certificate).sentence,
+        sent: false)
     }
-    defer { release(settings.key) }
+    defer { release(key) }
     return await exchange(request, client, settings)
   }
 
   func shutdown() async {
     let last = clients.withLock { clients in
       clients.isShutDown = true
-      return clients.bySettings.values.map(\.client)
+      return clients.byKey.values.map(\.client)
     }
     for client in last { try? await client.shutdown() }
   }
@@ -82,16 +101,19 @@ final class HTTPClientTransport: ProviderTransport {
   func retain(_ settings: [HTTPSettings]) {
     let unused = clients.withLock { clients in
       clients.configured = Set(settings.map(\.key))
-      return clients.bySettings.keys.filter { clients.isUnused($0) }
+      for key in clients.byKey.keys where key.provider != nil {
+        clients.byKey[key]?.isOutdated = true
+      }
+      return clients.byKey.keys.filter { clients.isUnused($0) }
     }
     for key in unused { drop(key) }
   }
 
-  private func drop(_ key: HTTPSettings.Key) {
+  private func drop(_ key: ConnectionKey) {
     let last = clients.withLock { clients -> HTTPClient? in
       guard clients.isUnused(key), !clients.isShutDown else { return nil }
       closing.begin()
-      return clients.bySettings.removeValue(forKey: key)?.client
+      return clients.byKey.removeValue(forKey: key)?.client
     }
     last?.shutdown { [closing] _ in closing.end() }
   }
@@ -113,7 +135,7 @@ final class HTTPClientTransport: ProviderTransport {
       response = try await client.execute(
         message, deadline: .now() + .seconds(Int64(settings.requestTimeoutSeconds)))
     } catch {
-      let failure = TransportError(error: error)
+      let failure = TransportError(error: error, certificate: request.certificate)
       return .unreachable(message: failure.sentence, sent: !failure.isBeforeRequest)
     }
     // The response head has arrived, so the request was sent, even if reading the rest fails.
@@ -130,7 +152,9 @@ final class HTTPClientTransport: ProviderTransport {
     } catch is NIOTooManyBytesError {
       return .unreadable(message: "the provider's answer is larger than 1 MiB")
     } catch {
-      return .unreachable(message: TransportError(error: error).sentence, sent: true)
+      return .unreachable(
+        message: TransportError(error: error, certificate: request.certificate).sentence,
+        sent: true)
     }
   }
 
@@ -151,21 +175,25 @@ final class HTTPClientTransport: ProviderTransport {
     }
   }
 
-  private func client(for settings: HTTPSettings) throws -> HTTPClient {
+  private func client(
+    _ key: ConnectionKey, _ settings: HTTPSettings, _ certificate: ClientCertificate?
+  ) throws -> HTTPClient {
     try clients.withLock { clients in
       if clients.isShutDown { throw CancellationError() }
       let client =
-        try clients.bySettings[settings.key]?.client
-        ?? HTTPClient(eventLoopGroup: group, configuration: try settings.clientConfiguration())
-      clients.bySettings[settings.key, default: SharedClient(client: client)].calls += 1
+        try clients.byKey[key]?.client
+        ?? HTTPClient(
+          eventLoopGroup: group, configuration: try settings.clientConfiguration(certificate))
+      clients.byKey[key, default: SharedClient(client: client)].calls += 1
+      clients.byKey[key]?.isOutdated = false
       return client
     }
   }
 
   /// Records that a call has ended, and drops its client if no one needs it any more.
-  private func release(_ key: HTTPSettings.Key) {
+  private func release(_ key: ConnectionKey) {
     let isUnused = clients.withLock { clients in
-      clients.bySettings[key]?.calls -= 1
+      clients.byKey[key]?.calls -= 1
       return clients.isUnused(key)
     }
     if isUnused { drop(key) }
@@ -185,7 +213,9 @@ extension HTTPSettings {
     Key(proxy: proxy?.settingText, caFile: caFile, connectSeconds: connectTimeoutSeconds)
   }
 
-  fileprivate func clientConfiguration() throws -> HTTPClient.Configuration {
+  fileprivate func clientConfiguration(
+    _ certificate: ClientCertificate?
+  ) throws -> HTTPClient.Configuration {
     var configuration = HTTPClient.Configuration(
       redirectConfiguration: .disallow,
       timeout: .init(connect: .seconds(Int64(connectTimeoutSeconds))))
@@ -201,6 +231,13 @@ extension HTTPSettings {
     tls.minimumTLSVersion = .tlsv12
     tls.cipherSuiteValues = Self.ciphers
     if let caFile { tls.trustRoots = .file(caFile) }
+    if let certificate {
+      tls.certificateChain = try certificate.chain.map {
+        .certificate(try NIOSSLCertificate(bytes: $0, format: .der))
+      }
+      tls.privateKey = .privateKey(
+        try NIOSSLPrivateKey(bytes: Array(certificate.key.revealed().utf8), format: .pem))
+    }
     configuration.tlsConfiguration = tls
     if let proxy {
       configuration.proxy = .server(host: proxy.host, port: proxy.port)
@@ -221,6 +258,8 @@ extension HTTPSettings {
 /// The error of a call that received no response.
 private struct TransportError {
   let error: any Error
+  /// The certificate that the daemon presented; nil if it presented none.
+  let certificate: ClientCertificate?
 
   /// Whether the error can only occur before the request is sent on a connection, so that the
   /// provider received nothing of the request. False for errors that are not listed here, for which
@@ -254,22 +293,51 @@ private struct TransportError {
   /// the library reports a refusal as a plain `IOError`.
   private var isRefusal: Bool { (error as? IOError)?.errnoCode == ECONNREFUSED }
 
+  /// Whether the server's TLS alert says that it does not accept the client's certificate (RFC 8446
+  /// §6.2). With TLS 1.3 the alert arrives after the client's side of the handshake.
+  private var isAlertAboutCertificate: Bool {
+    let stack: NIOBoringSSLErrorStack
+    switch error {
+    case NIOSSLError.handshakeFailed(.sslError(let errors)), BoringSSLError.sslError(let errors):
+      stack = errors
+    default: return false
+    }
+    let alerts = [
+      "ALERT_BAD_CERTIFICATE", "ALERT_UNSUPPORTED_CERTIFICATE", "ALERT_CERTIFICATE_REVOKED",
+      "ALERT_CERTIFICATE_EXPIRED", "ALERT_CERTIFICATE_UNKNOWN", "ALERT_UNKNOWN_CA",
+      "ALERT_ACCESS_DENIED", "ALERT_CERTIFICATE_REQUIRED",
+    ]
+    // The library has no other form of the alert than the text of its error.
+    return stack.contains { error in alerts.contains { "\(error)".contains($0) } }
+  }
+
   /// A message for people. The libraries' own messages are not used, because they may contain a URL
   /// with its query, which may contain secrets.
   var sentence: String {
-    switch error {
+    if let certificate, isAlertAboutCertificate {
+      return "the provider refuses the certificate in credential \(certificate.credential); "
+        + "register the certificate with the provider, or set another one: "
+        + "usherctl credential set \(certificate.credential)"
+    }
+    return switch error {
     case let error as HTTPClientError where error == .deadlineExceeded || error == .readTimeout:
       "the provider did not answer in time"
     case let error as HTTPClientError where error == .connectTimeout:
       "no connection to the provider in time"
     case let error as HTTPClientError where error == .remoteConnectionClosed:
-      "the provider closed the connection before it answered"
+      "the provider closed the connection before it answered" + possibleReason
     case is NIOConnectionError: "the provider refuses connections or its name is unknown"
     case is IOError where isRefusal: "the provider refuses connections"
     case is NIOSSLError where isBeforeRequest, is NIOSSLExtraError where isBeforeRequest:
       "no trusted TLS connection to the provider"
     case is CancellationError: "the call was cancelled"
-    default: "the connection to the provider broke"
+    default: "the connection to the provider broke" + possibleReason
     }
+  }
+
+  /// The alert that would tell the reason may be lost when a server closes the connection.
+  private var possibleReason: String {
+    guard let certificate else { return "" }
+    return ", perhaps because it refuses the certificate in credential \(certificate.credential)"
   }
 }

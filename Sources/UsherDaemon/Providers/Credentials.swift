@@ -98,12 +98,12 @@ final class Credentials: Sendable {
   ///
   /// - Returns: The credential that is set now. All of several simultaneous callers get the same.
   func setIfMissing(
-    _ name: String, _ make: () -> Secret
+    _ name: String, _ make: () throws(UsherError) -> Secret
   ) async throws(UsherError) -> Secret {
     let (value, isNew) = try await changes.withLock(name) {
       () throws(UsherError) -> (Secret, Bool) in
       if let present = try credential(named: name) { return (present, false) }
-      let made = make()
+      let made = try make()
       try await put(made, as: name)
       return (made, true)
     }

@@ -49,27 +49,62 @@ extension ProviderService {
         field: "provider")
     }
     // Any other client sends its credential to the provider, which must not receive a private key.
-    guard [.auto, .privateKeyJWT].contains(provider.definition.oauthClient.auth) else {
+    let client = provider.definition.oauthClient
+    guard [.auto, .privateKeyJWT].contains(client.auth) || client.auth.usesCertificate else {
       throw UsherError(
         .invalidParams,
-        "provider \(provider.name) authenticates its client by a secret: only type oidc with "
-          + "client_auth \"private_key_jwt\" or \"auto\" uses a key", field: "provider")
+        "provider \(provider.name) authenticates its client by a secret: only private_key_jwt, "
+          + "tls_client_auth and self_signed_tls_client_auth use a key", field: "provider")
     }
-    let credential =
-      call.create == true
-      ? try await credentials.setIfMissing(name) { ClientKey.make { entropy.bytes($0) } }
-      : try credentials.credential(named: name)
+    let credential: Secret? =
+      if call.create == true {
+        try await credentials.setIfMissing(name) { () throws(UsherError) in
+          try makeKey(of: client, provider.name)
+        }
+      } else {
+        try credentials.credential(named: name)
+      }
     guard let credential else {
       throw UsherError(
         .notFound,
         "credential \(name) is not set: usherctl provider jwks \(provider.name) --create makes a key"
       )
     }
-    guard let key = ClientKey(pem: credential) else {
+    return .init(keys: [try publicKey(credential, name, of: client, provider.name)])
+  }
+
+  /// Returns a new private key, with a certificate if the client needs one.
+  private func makeKey(
+    of client: OAuthClient, _ provider: ProviderName
+  ) throws(UsherError) -> Secret {
+    switch client.auth {
+    case .selfSignedTLSClientAuth:
+      return try ClientCertificate.selfSigned(for: client.id, at: clock.now()) { entropy.bytes($0) }
+    case .tlsClientAuth:
+      let name = client.credential ?? ""
       throw UsherError(
-        .invalidParams, "credential \(name) \(ClientKey.flaw)", field: "provider")
+        .invalidParams,
+        "provider \(provider) needs a certificate that an authority issues; set it together with "
+          + "its private key: usherctl credential set \(name)", field: "create")
+    case .auto, .basic, .post, .clientSecretJWT, .privateKeyJWT, .none:
+      return ClientKey.make { entropy.bytes($0) }
     }
-    return .init(keys: [key.publicJWK])
+  }
+
+  private func publicKey(
+    _ credential: Secret, _ name: String, of client: OAuthClient, _ provider: ProviderName
+  ) throws(UsherError) -> JSONValue {
+    let flaw: String
+    do throws(InvalidValue) {
+      if client.auth.usesCertificate {
+        return try ClientCertificate(pem: credential, named: name, of: provider).jwk
+      }
+      if let key = ClientKey(pem: credential) { return key.publicJWK }
+      flaw = ClientKey.flaw
+    } catch {
+      flaw = error.message
+    }
+    throw UsherError(.invalidParams, "credential \(name) \(flaw)", field: "provider")
   }
 }
 
@@ -97,6 +132,7 @@ extension ProviderService {
           subject: "discovery", fine: flaw == nil, message: flaw ?? "issuer \(metadata.issuer)"))
       findings.append(await keys(metadata, provider.config))
       findings += redirect(metadata, provider)
+      findings += await certificate(provider, metadata)
     case .unreachable(let message), .unusable(let message):
       findings.append(.init(subject: "discovery", fine: false, message: message))
     }
@@ -117,6 +153,24 @@ extension ProviderService {
     return credentials + [
       .init(subject: probe.subject, fine: fine, message: message), clock(outcome, allowed: 60),
     ]
+  }
+
+  /// Returns what a client with a certificate must know: whether the provider accepts it, and
+  /// whether access tokens are bound to it. Empty for any other client.
+  private func certificate(
+    _ provider: Provider<OIDCSettings>, _ metadata: OIDCMetadata
+  ) async -> [ProviderCheck.Finding] {
+    guard provider.settings.clientAuth.usesCertificate, credential(provider.config).fine else {
+      return []
+    }
+    let probe = ProviderProbe(clientOf: provider, metadata)
+    let (fine, message) = probe.evaluate(await http.send(probe.call, for: provider.config))
+    let accepted = ProviderCheck.Finding(subject: probe.subject, fine: fine, message: message)
+    guard metadata.bindsAccessTokensToCertificate == true else { return [accepted] }
+    let bound =
+      "the provider binds them to the client's certificate: a service accepts them only from a "
+      + "program that has the certificate, too"
+    return [accepted, .init(subject: "access tokens", fine: true, message: bound)]
   }
 
   private func keys(
@@ -183,9 +237,17 @@ extension ProviderService {
       guard let value = try credentials.credential(of: provider) else {
         return .init(subject: "credential", fine: true, message: "a public client needs none")
       }
-      let flaw = provider.definition.flaw(of: value, named: provider.credentialName ?? "")
+      let name = provider.credentialName ?? ""
+      if let flaw = provider.definition.flaw(of: value, named: name) {
+        return .init(subject: "credential", fine: false, message: "it \(flaw)")
+      }
+      guard provider.definition.oauthClient.auth.usesCertificate,
+        let certificate = try? ClientCertificate(pem: value, named: name, of: provider.name)
+      else { return .init(subject: "credential", fine: true, message: "it is set") }
+      let now = clock.now()
       return .init(
-        subject: "credential", fine: flaw == nil, message: flaw.map { "it \($0)" } ?? "it is set")
+        subject: "credential", fine: certificate.flaw(at: now) == nil,
+        message: certificate.flaw(at: now) ?? certificate.summary(at: now))
     } catch {
       return .init(subject: "credential", fine: false, message: error.message)
     }

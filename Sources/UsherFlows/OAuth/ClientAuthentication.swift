@@ -55,7 +55,9 @@ struct ClientAuthentication {
           .internalError, "credential \(client.credential ?? "") \(ClientKey.flaw)")
       }
       (fields, headers) = (Self.fields(client.id, signed), [])
-    case .auto, .none: (fields, headers) = ([("client_id", client.id)], [])
+    // RFC 8705 §2: the TLS connection authenticates the client that `client_id` names.
+    case .tlsClientAuth, .selfSignedTLSClientAuth, .auto, .none:
+      (fields, headers) = ([("client_id", client.id)], [])
     }
   }
 

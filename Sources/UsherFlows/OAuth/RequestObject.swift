@@ -39,7 +39,10 @@ package struct RequestObject: Sendable, Equatable {
     claims["iat"] = .integer(issuedAt.milliseconds / 1000)
     claims["nbf"] = .integer(issuedAt.milliseconds / 1000)
     claims["exp"] = .integer((transition.now + lifetime).milliseconds / 1000)
-    guard let key = ClientKey(pem: try context.requiredCredential()),
+    var credential = try context.requiredCredential()
+    // The credential of a client with a certificate holds both.
+    if settings.clientAuth.usesCertificate { credential = try context.clientCertificate().key }
+    guard let key = ClientKey(pem: credential),
       let token = key.token(type: "oauth-authz-req+jwt", claims, accepted: algorithms)
     else { throw UsherError(.internalError, "credential \(name) \(ClientKey.flaw)") }
     return token

@@ -1,4 +1,4 @@
-import UsherConfig
+package import UsherConfig
 import UsherCore
 
 /// The definition of OAuth 2.0 servers that have neither discovery nor ID tokens (RFC 6749).
@@ -10,19 +10,28 @@ struct OAuth2Provider: ProviderDefinition {
 
   let provider: Provider<OIDCSettings>
 
+  var probe: ProviderProbe? {
+    OIDCMetadata(configured: settings).map { ProviderProbe(clientOf: provider, $0) }
+  }
+}
+
+extension ProviderProbe {
   /// Asks for a refresh with a token that does not exist. The answer shows whether the client is
   /// accepted, because a server authenticates the client first (RFC 6749 §3.2.1).
-  var probe: ProviderProbe? {
-    guard let metadata = OIDCMetadata(configured: settings) else { return nil }
+  package init(clientOf provider: Provider<OIDCSettings>, _ metadata: OIDCMetadata) {
     let call = OIDCCall.refresh(Secret("check"), scope: nil, metadata)
-    return ProviderProbe(subject: "token endpoint", call: call) { [provider] outcome in
+    let remedy =
+      provider.settings.clientAuth.usesCertificate
+      ? "; register its certificate: usherctl provider jwks \(provider.name)" : ""
+    self.init(subject: "token endpoint", call: call) { outcome in
       let request = TokenRequest(provider, scope: "")
       let now = Timestamp(milliseconds: 0)
       return switch TokenReply(outcome, read: { TokenReply($0, to: request, at: now) }) {
       case .granted, .dead: (true, "it accepts the client")
-      case .misconfigured(let errorCode): (false, "it refuses the client: \(errorCode.code)")
+      case .misconfigured(let errorCode):
+        (false, "it refuses the client: \(errorCode.code)\(remedy)")
       case .rejected(let errorCode) where outcome.isUnauthorized:
-        (false, "it refuses the client: \(errorCode.code)")
+        (false, "it refuses the client: \(errorCode.code)\(remedy)")
       case .rejected(let errorCode):
         (true, "it answers \(errorCode.code), which tells nothing about the client's credential")
       case .retry(let message, _), .unreadable(let message): (false, message)

@@ -88,6 +88,18 @@ package enum OIDCCall: ProviderCall {
 
   package var carriesProof: Bool { if case .bound = self { true } else { false } }
 
+  /// Whether a client with a certificate presents it in this call: when it authenticates itself,
+  /// and with an access token, which may be bound to the certificate (RFC 8705 §3).
+  var presentsCertificate: Bool {
+    switch self {
+    case .discovery, .jwks: false
+    case .exchange, .refresh, .clientCredentials, .revoke, .userinfo, .pushAuthorization,
+      .deviceAuthorization, .devicePoll:
+      true
+    case .bound(let call, key: _): call.presentsCertificate
+    }
+  }
+
   package var revokedToken: RevokedToken? {
     guard case .revoke(let revocation, _) = self else { return nil }
     return RevokedToken(secret: revocation.token, kind: revocation.kind)

@@ -1,7 +1,9 @@
 /// The members of a provider's metadata that the daemon needs (OIDC Discovery §3, RFC 8414 §2).
 ///
-/// Endpoints from the configuration replace those from discovery. Every URL is https, or http on
-/// the loopback. A discovered URL also satisfies `OIDCSettings.flaw(ofDiscovered:)`.
+/// Endpoints from the configuration replace those from discovery. For a client with a certificate
+/// the endpoints are those for mutual TLS (`mtls_endpoint_aliases`, RFC 8705 §5). Every URL is
+/// https, or http on the loopback. A discovered URL also satisfies
+/// `OIDCSettings.flaw(ofDiscovered:)`.
 package struct OIDCMetadata: Codable, Sendable, Equatable {
   package var issuer: String
   package var authorizationEndpoint: String?
@@ -50,6 +52,9 @@ package struct OIDCMetadata: Codable, Sendable, Equatable {
   /// The signature algorithms of DPoP proofs (`dpop_signing_alg_values_supported`, RFC 9449 §5.1);
   /// nil if the metadata does not list them.
   package var dpopAlgorithms: [String]?
+  /// Whether the provider binds the access tokens of a client to its certificate
+  /// (`tls_client_certificate_bound_access_tokens`, RFC 8705 §3.3); nil means false.
+  package var bindsAccessTokensToCertificate: Bool?
   /// Whether the revocation endpoint takes access tokens only; nil means false.
   package var revokesAccessTokensOnly: Bool?
 

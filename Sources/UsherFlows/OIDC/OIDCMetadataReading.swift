@@ -61,12 +61,12 @@ extension OIDCMetadata {
     let named = settings.endpoints
     self.init(issuer: settings.issuer.text)
     authorizationEndpoint = try reader.url("authorization_endpoint", or: named.authorization)
-    tokenEndpoint = try reader.url("token_endpoint", or: named.token)
-    userinfoEndpoint = try reader.url("userinfo_endpoint", or: named.userinfo)
-    revocationEndpoint = try reader.url("revocation_endpoint", or: named.revocation)
-    deviceAuthorizationEndpoint = try reader.url(
+    tokenEndpoint = try reader.clientURL("token_endpoint", or: named.token)
+    userinfoEndpoint = try reader.clientURL("userinfo_endpoint", or: named.userinfo)
+    revocationEndpoint = try reader.clientURL("revocation_endpoint", or: named.revocation)
+    deviceAuthorizationEndpoint = try reader.clientURL(
       "device_authorization_endpoint", or: named.deviceAuthorization)
-    pushedAuthorizationRequestEndpoint = try reader.url(
+    pushedAuthorizationRequestEndpoint = try reader.clientURL(
       "pushed_authorization_request_endpoint", or: named.pushedAuthorizationRequest)
     jwksURI = try reader.url("jwks_uri", or: named.jwks)
     clientAuthMethods = reader.texts("token_endpoint_auth_methods_supported")
@@ -82,7 +82,15 @@ extension OIDCMetadata {
     if reader.isTrue("require_signed_request_object") { requiresSignedRequests = true }
     requestObjectAlgorithms = reader.texts("request_object_signing_alg_values_supported")
     namesIssuerInRedirect = reader.isTrue("authorization_response_iss_parameter_supported")
-    if tokenEndpoint == nil { throw InvalidValue("the metadata has no token_endpoint") }
+    if reader.isTrue("tls_client_certificate_bound_access_tokens") {
+      bindsAccessTokensToCertificate = true
+    }
+    guard let tokenEndpoint else { throw InvalidValue("the metadata has no token_endpoint") }
+    if settings.clientAuth.usesCertificate, !tokenEndpoint.hasPrefix("https://") {
+      throw InvalidValue(
+        "the metadata's token_endpoint is not https, which the client's certificate needs; if the "
+          + "provider has an address for mutual TLS, set it in [provider.endpoints]")
+    }
   }
 }
 
@@ -96,7 +104,20 @@ private struct MetadataReader {
   ///   may quote the URL's host.
   func url(_ name: String, or override: ProviderURL?) throws(InvalidValue) -> String? {
     if let override { return override.text }
-    guard let value = first(name) else { return nil }
+    return try first(name).map { value throws(InvalidValue) in try url(value, name) }
+  }
+
+  /// Returns the URL of an endpoint at which a client authenticates itself or presents a token: its
+  /// alias for mutual TLS if the client has a certificate and there is an alias (RFC 8705 §5).
+  func clientURL(_ name: String, or override: ProviderURL?) throws(InvalidValue) -> String? {
+    let aliases = "mtls_endpoint_aliases"
+    guard override == nil, settings.clientAuth.usesCertificate,
+      let alias = documents.lazy.compactMap({ $0[aliases]?[name] }).first(where: { !$0.isNull })
+    else { return try url(name, or: override) }
+    return try url(alias, "\(aliases).\(name)")
+  }
+
+  private func url(_ value: JSONValue, _ name: String) throws(InvalidValue) -> String {
     guard let text = value.stringValue else {
       throw InvalidValue("the metadata's \(name) is not a string")
     }

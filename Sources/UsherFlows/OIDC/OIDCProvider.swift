@@ -25,6 +25,14 @@ extension ProviderDefinition where Settings == OIDCSettings {
   }
 
   func flaw(of credential: Secret, named name: String) -> String? {
+    if settings.clientAuth.usesCertificate {
+      do throws(InvalidValue) {
+        _ = try ClientCertificate(pem: credential, named: name, of: provider.name)
+        return nil
+      } catch {
+        return error.message
+      }
+    }
     guard settings.clientAuth == .privateKeyJWT || ClientKey.isPEM(credential) else { return nil }
     return ClientKey(pem: credential) == nil ? ClientKey.flaw : nil
   }

@@ -4,6 +4,23 @@ package import UsherCore
 
 extension OIDCCall {
   package func render(_ context: RenderContext<OIDCSettings>) throws(UsherError) -> HTTPRequest {
+    var request = try renderWithoutCertificate(context)
+    guard presentsCertificate, context.provider.settings.clientAuth.usesCertificate else {
+      return request
+    }
+    guard request.url.hasPrefix("https://") else {
+      throw UsherError(
+        .providerProtocolError,
+        "the \(name) endpoint of provider \(context.provider.name) is not https, so the client's "
+          + "certificate cannot be presented; set it in endpoints")
+    }
+    request.certificate = try context.clientCertificate()
+    return request
+  }
+
+  private func renderWithoutCertificate(
+    _ context: RenderContext<OIDCSettings>
+  ) throws(UsherError) -> HTTPRequest {
     switch self {
     case .discovery(let url), .jwks(let url):
       return HTTPRequest(method: .get, url: url, headers: [.acceptJSON])
@@ -123,6 +140,29 @@ extension OIDCCall {
       context.provider.settings.clientID, try context.requiredCredential())
     return .json(
       .delete, endpoint, ["access_token": .string(token.revealed())], [header], hiding: [token])
+  }
+}
+
+extension RenderContext<OIDCSettings> {
+  /// Returns the certificate in the client's credential.
+  ///
+  /// - Throws: A sentence that says why the credential cannot be used, and what to do.
+  func clientCertificate() throws(UsherError) -> ClientCertificate {
+    let name = provider.config.credentialName ?? ""
+    let pem = try requiredCredential()
+    let certificate: ClientCertificate
+    do throws(InvalidValue) {
+      certificate = try ClientCertificate(pem: pem, named: name, of: provider.name)
+    } catch {
+      throw UsherError(
+        .internalError,
+        "credential \(name) of provider \(provider.name) \(error.message); "
+          + "run: usherctl credential set \(name)")
+    }
+    if let flaw = certificate.flaw(at: transition.now) {
+      throw UsherError(.providerRejected, flaw)
+    }
+    return certificate
   }
 }
 

@@ -10,17 +10,19 @@ struct ConformanceTests {
   private let clock = MovableClock()
 
   init() throws {
+    let trust = try TrustedAuthority()
     fixture = try OIDCFixture(clock) { sandbox in
-      """
-      [[provider]]
-      name = "confidential"
-      type = "oidc"
-      issuer = "\(sandbox.issuer)"
-      client_id = "usher-confidential"
-      client_credential = "work-secret"
-      client_auth = "basic"
+      trust.provider("issued", at: sandbox)
+        + """
+        [[provider]]
+        name = "confidential"
+        type = "oidc"
+        issuer = "\(sandbox.issuer)"
+        client_id = "usher-confidential"
+        client_credential = "work-secret"
+        client_auth = "basic"
 
-      """
+        """
         + Self.responseModes.map { mode in
           """
           [[provider]]
@@ -33,6 +35,7 @@ struct ConformanceTests {
           """
         }.joined() + sandbox.provider("bound", more: "dpop = true")
     }
+    try fixture.setCertificate("issued")
     _ = try fixture.daemon.admin().call(
       "credential.set", ["name": "work-secret", "value": "s3cret:with/odd+chars"])
   }
@@ -61,7 +64,11 @@ struct ConformanceTests {
     /// The provider whose client the module is about.
     var provider: String {
       if Self.dpop.contains(name) { return "bound" }
-      return responseMode ?? (name == "ClientSecretBasic" ? "confidential" : "demo")
+      return switch name {
+      case "ClientSecretBasic": "confidential"
+      case "MtlsEndpointAliases": "issued"
+      default: responseMode ?? "demo"
+      }
     }
 
     init(_ json: JSONValue) {
@@ -87,7 +94,7 @@ struct ConformanceTests {
   @Test("each module about a sign-in is accepted, or refused with a message that names the fault")
   func signIn() throws {
     let modules = try modules("signIn")
-    #expect(modules.count == 35)
+    #expect(modules.count == 36)
     for module in modules {
       try forget()
       try choose(module)

@@ -91,6 +91,7 @@ package struct ConformanceModule: Sendable {
       mode: .jwt),
     .init("JARMSigAlgNone", response(["alg": "none"]), refusedBy: "alg", mode: .jwt),
     .init("JARMUnsigned", response(["omit": true]), refusedBy: "not signed", mode: .jwt),
+    .init("MtlsEndpointAliases", ["clientAuthMethods": ["tls_client_auth"]]),
 
     .init("RefreshToken", during: .refresh),
     .init(
