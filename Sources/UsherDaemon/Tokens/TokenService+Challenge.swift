@@ -82,7 +82,8 @@ extension SignInClaims {
       else { return false }
     }
     guard let maxAge = challenge.effectiveMaxAge else { return true }
-    // The clock of the provider may be behind, by as much as a sign-in tolerates.
-    return authenticatedAt.map { now - $0 <= .seconds(maxAge + 60) } ?? false
+    // The clock of the provider may differ by as much as a sign-in tolerates.
+    guard let authenticatedAt else { return false }
+    return (.seconds(-60)...(.seconds(maxAge + 60))).contains(now - authenticatedAt)
   }
 }

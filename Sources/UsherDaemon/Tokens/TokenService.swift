@@ -35,14 +35,15 @@ struct TokenService: Sendable {
     guard record.isFrom(try dependencies.configStore.tokenPlace(of: record.provider)) else {
       throw dependencies.elsewhere(record)
     }
-    let isAnswer = call.challenge != nil
-    var call = call
-    if let text = call.challenge { call = try self.call(answering: call, text, of: record) }
     let key = try key(for: call, record)
     // If not every client may have these tokens, the permission is checked before the provider is
     // asked, and again when the token has arrived.
     let isChecked = record.isGuarded || scopes != nil
     if isChecked { try check(record, key, caller, within: scopes) }
+    // A challenge is judged after that: the answer tells how the user has authenticated.
+    let isAnswer = call.challenge != nil
+    var call = call
+    if let text = call.challenge { call = try self.call(answering: call, text, of: record) }
     let isForced = call.forceRefresh ?? false
     let now = dependencies.clock.now()
     if !isForced, let token = record.usableToken(key), !token.isUnverified,

@@ -1,3 +1,4 @@
+import Foundation
 import JSONRPC
 import Testing
 import UsherTestKit
@@ -54,6 +55,32 @@ struct ChallengeTests {
     }
     let fit = #"DPoP error="insufficient_user_authentication", acr_values="gold silver""#
     #expect(try fixture.token(params(fit))["accessToken"] != nil)
+  }
+
+  @Test("a sign-in whose auth_time lies in the future does not satisfy the service")
+  func future() throws {
+    let later = Int64(Date().timeIntervalSince1970) + 3600
+    try fixture.set(["idToken": ["claims": ["acr": "gold", "auth_time": .integer(later)]]])
+    try fixture.app.signIn()
+    let error = try fixture.app.error(of: "token.get", params(Self.stepUp))
+    #expect(error.data["reason"] == "reauthentication_required")
+  }
+
+  @Test("a client without the right to the token does not learn how the user has authenticated")
+  func withoutRight() throws {
+    try fixture.app.signIn()
+    try fixture.daemon.reload(
+      fixture.sandbox.provider() + """
+        [[client]]
+        name = "test"
+        match = { user = \(getuid()) }
+        allow = ["token.get demo"]
+        scopes = ["email"]
+        """)
+    for challenge in [Self.stepUp, "Bearer realm=api", "no challenge"] {
+      let error = try fixture.app.error(of: "token.get", params(challenge))
+      #expect(error.data["reason"] == "permission_denied", "\(error.text)")
+    }
   }
 
   @Test("a token that the service calls invalid is refreshed")
