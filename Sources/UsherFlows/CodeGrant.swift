@@ -199,7 +199,7 @@ protocol RedeemingCodeGrant: CodeGrant {
   /// Returns the code that a call of this redemption carries; nil for any other call.
   func code(in call: Call, of redemption: Redemption) -> Secret?
   func read(_ reply: HTTPReply, at now: Timestamp) -> TokenReply
-  mutating func granted(_ tokens: TokenSet, _ round: Round) -> Answer<Call>
+  mutating func granted(_ tokens: TokenSet, by code: Secret, _ round: Round) -> Answer<Call>
 }
 
 extension RedeemingCodeGrant {
@@ -218,7 +218,7 @@ extension RedeemingCodeGrant {
     case .provider(.called(let call, let outcome)):
       guard let code = code(in: call, of: redemption) else { return .ignore }
       if let delay = outcome.delayOfExchange { return redeemLater(code, delay, redemption) }
-      return redeemed(outcome, redemption.attempt, &transition)
+      return redeemed(code, outcome, redemption.attempt, &transition)
     case .woken where !redemption.retrying.isPaused: return .ignore
     case .woken:
       guard let code = redemption.code.secret else {
@@ -248,11 +248,11 @@ extension RedeemingCodeGrant {
   }
 
   private mutating func redeemed(
-    _ outcome: CallOutcome, _ round: Round, _ transition: inout TransitionContext
+    _ code: Secret, _ outcome: CallOutcome, _ round: Round, _ transition: inout TransitionContext
   ) -> Answer<Call> {
     let now = transition.now
     switch TokenReply(outcome, read: { read($0, at: now) }) {
-    case .granted(let tokens): return granted(tokens, round)
+    case .granted(let tokens): return granted(tokens, by: code, round)
     case .dead(let errorCode), .misconfigured(let errorCode), .rejected(let errorCode):
       return .fail(.rejected(errorCode))
     case .retry(let message, _):

@@ -12,8 +12,8 @@ struct IDTokenClaimsTests {
   ) -> IDTokenClaims.Expectation {
     .init(
       issuer: issuer, clientID: "usher", nonce: nonce.map { Secret($0) }, now: now,
-      skew: .seconds(60), accessToken: Secret("access-secret"), algorithm: algorithm,
-      maxAge: maxAge, acrValues: acrValues)
+      skew: .seconds(60), accessToken: Secret("access-secret"), code: Secret("code-secret"),
+      state: Secret("state-secret"), algorithm: algorithm, maxAge: maxAge, acrValues: acrValues)
   }
 
   private func check(
@@ -139,6 +139,8 @@ struct IDTokenClaimsTests {
       ("nonce", "n-2", .nonce), ("nonce", nil, .nonce), ("nonce", "", .nonce), ("nonce", 5, .nonce),
       ("at_hash", "AAAA", .accessTokenHash), ("at_hash", 5, .accessTokenHash),
       ("at_hash", "", .accessTokenHash),
+      ("c_hash", "AAAA", .codeHash), ("c_hash", 5, .codeHash),
+      ("s_hash", "AAAA", .stateHash), ("s_hash", [], .stateHash),
     ] as [(String, JSONValue?, IDTokenClaims.Rule)])
   func refused(claim: String, value: JSONValue?, rule: IDTokenClaims.Rule) {
     let changes: [String: JSONValue?] = [claim: value]
@@ -165,6 +167,8 @@ struct IDTokenClaimsTests {
     #expect(check(["auth_time": "x"], expected) == .authTime)
     #expect(check(["auth_time": 1_799_999_839], expected) == .authTime)
     #expect(check(["auth_time": 1_799_999_840], expected) == nil)
+    #expect(check(["auth_time": 1_800_000_060], expected) == nil)
+    #expect(check(["auth_time": 1_800_000_061], expected) == .authTime)
   }
 
   @Test(
@@ -173,15 +177,30 @@ struct IDTokenClaimsTests {
     // The example of OIDC Core appendix A.3: access token and at_hash under RS256.
     let token = Secret("jHkWEdUXMU1BwAsC4vtUsZwnNvTIxEl0z9K3vx5KF0Y")
     #expect(
-      SigningAlgorithm.rs256.accessTokenHash(token).revealed() == "77QmUPtjPfzWtF2AnpK9RQ")
+      SigningAlgorithm.rs256.leftHash(of: token).revealed() == "77QmUPtjPfzWtF2AnpK9RQ")
     let lengths: [SigningAlgorithm: Int] = [
       .rs256: 22, .ps256: 22, .es256: 22, .rs384: 32, .ps384: 32, .es384: 32, .rs512: 43,
       .ps512: 43, .es512: 43, .edDSA: 43,
     ]
     for algorithm in SigningAlgorithm.allCases {
-      let hash = algorithm.accessTokenHash(Secret("access-secret")).revealed()
+      let hash = algorithm.leftHash(of: Secret("access-secret")).revealed()
       #expect(hash.count == lengths[algorithm])
       #expect(check(["at_hash": .string(hash)], expectation(algorithm: algorithm)) == nil)
+    }
+  }
+
+  @Test("c_hash and s_hash are accepted if they are those of the code and of the state")
+  func codeAndStateHash() {
+    for algorithm in SigningAlgorithm.allCases {
+      let code = algorithm.leftHash(of: Secret("code-secret")).revealed()
+      let state = algorithm.leftHash(of: Secret("state-secret")).revealed()
+      let expected = expectation(algorithm: algorithm)
+      #expect(check(["c_hash": .string(code), "s_hash": .string(state)], expected) == nil)
+      #expect(check(["c_hash": .string(state)], expected) == .codeHash)
+      #expect(check(["s_hash": .string(code)], expected) == .stateHash)
+      var device = expected
+      (device.code, device.state) = (nil, nil)
+      #expect(check(["c_hash": "AAAA", "s_hash": "AAAA"], device) == nil)
     }
   }
 

@@ -34,7 +34,9 @@ extension IDTokenClaims.Rule {
     case .authTime: message + time + found("auth_time")
     case .authenticationClass: "\(message): \(found("acr"))"
     case .otherAuthorizedParty: "\(message): \(found("azp"))"
-    case .unreadable, .subject, .nonce, .accessTokenHash, .otherSubject, .otherNonce: message
+    case .unreadable, .subject, .nonce, .accessTokenHash, .codeHash, .stateHash, .otherSubject,
+      .otherNonce:
+      message
     }
   }
 }

@@ -21,6 +21,10 @@ package struct IDTokenClaims: Sendable, Equatable {
     /// The access token that `at_hash` must match, with the hash function of `algorithm`; nil if
     /// none is checked.
     package var accessToken: Secret?
+    /// The authorization code that `c_hash` must match; nil if none is checked.
+    package var code: Secret?
+    /// The `state` of the authorization request that `s_hash` must match; nil if none is checked.
+    package var state: Secret?
     package var algorithm: SigningAlgorithm
     /// The `max_age` that the daemon requested, in seconds.
     package var maxAge: Int?
@@ -42,8 +46,10 @@ package struct IDTokenClaims: Sendable, Equatable {
     case notYetValid = "nbf lies in the future"
     case nonce = "nonce is not the one that was sent"
     case accessTokenHash = "at_hash is not that of the access token"
+    case codeHash = "c_hash is not that of the authorization code"
+    case stateHash = "s_hash is not that of the state that was sent"
     case otherSubject = "sub is not the person who signed in"
-    case authTime = "auth_time is missing or longer ago than was asked for"
+    case authTime = "auth_time is missing, in the future, or longer ago than was asked for"
     case authenticationClass = "acr is missing or none that was asked for"
     case otherAuthorizedParty = "azp is not that of the sign-in"
     case otherNonce = "nonce is not that of the sign-in"
@@ -132,18 +138,22 @@ extension IDTokenClaims {
     return IDTokenClaims(person: person, issuedAt: issued, expiresAt: expiry)
   }
 
-  /// Checks the nonce (OIDC Core §3.1.3.7 item 11) and the hash of the access token (§3.1.3.8).
+  /// Checks the nonce (OIDC Core §3.1.3.7 item 11) and the hashes of the access token (§3.1.3.8),
+  /// of the code (§3.3.2.10) and of the state (FAPI 1.0 part 2 §5.1). A hash may be missing.
   private static func checkBindings(
     _ claims: [String: JSONValue], _ expected: Expectation
   ) throws(Rule) {
     if let nonce = expected.nonce {
       guard let stated = claims["nonce"]?.stringValue, Secret(stated) == nonce else { throw .nonce }
     }
-    if let hash = claims["at_hash"], let token = expected.accessToken {
-      let expectedHash = expected.algorithm.accessTokenHash(token)
-      guard let stated = hash.stringValue, Secret(stated) == expectedHash else {
-        throw .accessTokenHash
-      }
+    let hashes: [(claim: String, value: Secret?, rule: Rule)] = [
+      ("at_hash", expected.accessToken, .accessTokenHash), ("c_hash", expected.code, .codeHash),
+      ("s_hash", expected.state, .stateHash),
+    ]
+    for (claim, value, rule) in hashes {
+      guard let hash = claims[claim], let value else { continue }
+      guard let stated = hash.stringValue, Secret(stated) == expected.algorithm.leftHash(of: value)
+      else { throw rule }
     }
   }
 
@@ -159,7 +169,7 @@ extension IDTokenClaims {
       guard isWanted == true else { throw .authenticationClass }
     }
     if let maxAge = expected.maxAge {
-      guard let time = signIn.authenticatedAt,
+      guard let time = signIn.authenticatedAt, time <= expected.now + expected.skew,
         expected.now - time <= .seconds(maxAge) + expected.skew
       else { throw .authTime }
     }
@@ -191,10 +201,10 @@ extension IDToken {
 }
 
 extension SigningAlgorithm {
-  /// Returns the expected `at_hash`: the left half of the access token's hash, with the hash
-  /// function of the signature algorithm (OIDC Core §3.1.3.6).
-  package func accessTokenHash(_ token: Secret) -> Secret {
-    let bytes = Array(token.revealed().utf8)
+  /// Returns the expected `at_hash`, `c_hash` or `s_hash`: the left half of the value's hash, with
+  /// the hash function of the signature algorithm (OIDC Core §3.1.3.6).
+  package func leftHash(of value: Secret) -> Secret {
+    let bytes = Array(value.revealed().utf8)
     let hash =
       switch self {
       case .rs256, .ps256, .es256: Array(SHA256.hash(data: bytes))

@@ -267,12 +267,13 @@ extension OIDCAuthorize {
     TokenReply(reply, to: TokenRequest(provider, scope: request.scope), at: now)
   }
 
-  mutating func granted(_ tokens: TokenSet, _ attempt: OIDCAttempt) -> Answer {
+  mutating func granted(_ tokens: TokenSet, by code: Secret, _ attempt: OIDCAttempt) -> Answer {
     let (signIn, answer) = OIDCSignIn.begin(
       tokens, attempt.metadata,
       .init(
-        nonce: attempt.nonce, maxAge: maxAge, acrValues: acrValues, account: request.account,
-        keepAlive: request.keepAlive, dpopKey: attempt.dpopKey,
+        nonce: attempt.nonce, code: Sealed(code), state: attempt.state, maxAge: maxAge,
+        acrValues: acrValues, account: request.account, keepAlive: request.keepAlive,
+        dpopKey: attempt.dpopKey,
         request: SignInOptions(
           kind: Self.kind, acrValues: request.hints["acr_values"], audiences: request.audiences),
         needsIDToken: provider.settings.hasIDTokens))

@@ -19,6 +19,10 @@ struct OIDCSignIn: RetryingMachine, Codable, Sendable, Equatable {
   struct Terms: Codable, Sendable, Equatable {
     /// The nonce that the flow sent; nil if it sent none.
     var nonce: Sealed<Secret>?
+    /// The authorization code, which is spent; nil if there was none.
+    var code: Sealed<Secret>?
+    /// The `state` that the flow sent; nil if it sent none.
+    var state: Sealed<Secret>?
     /// The maximum age of the user's authentication that the flow requested, in seconds.
     var maxAge: Int?
     /// The classes of authentication that the flow requested; nil if it requested none.
@@ -131,7 +135,8 @@ struct OIDCSignIn: RetryingMachine, Codable, Sendable, Equatable {
     let expected = IDTokenClaims.Expectation(
       issuer: metadata.issuer, clientID: settings.clientID, nonce: terms.nonce?.unsealed(),
       now: now, skew: .seconds(settings.clockSkewSeconds),
-      accessToken: tokens.accessToken.unsealed(), algorithm: algorithm, maxAge: terms.maxAge,
+      accessToken: tokens.accessToken.unsealed(), code: terms.code?.unsealed(),
+      state: terms.state?.unsealed(), algorithm: algorithm, maxAge: terms.maxAge,
       acrValues: terms.acrValues)
     switch IDTokenClaims.check(payload: payload, expected) {
     case .failure(let rule):

@@ -217,7 +217,9 @@ extension PaysafeAuthorize {
     TokenReply(reply, to: TokenRequest(provider: provider.name, scope: ""), at: now)
   }
 
-  mutating func granted(_ tokens: TokenSet, _ attempt: PaysafeAttempt) -> Answer {
+  mutating func granted(
+    _ tokens: TokenSet, by code: Secret, _ attempt: PaysafeAttempt
+  ) -> Answer {
     login.finish(tokens)
   }
 }

@@ -72,6 +72,8 @@ package struct ConformanceModule: Sendable {
     .init("MissingAud", claims(["aud": .null]), refusedBy: "aud"),
     .init("MissingAtHash", claims(["at_hash": .null])),
     .init("InvalidAtHash", claims(["at_hash": "AAAA"]), refusedBy: "at_hash"),
+    .init("MissingCHash", claims(["c_hash": .null])),
+    .init("InvalidCHash", claims(["c_hash": "AAAA"]), refusedBy: "c_hash"),
     .init("SignedUsingES256", ["idToken": ["alg": "ES256"]]),
     .init("FormPost", mode: .formPost),
     .init(

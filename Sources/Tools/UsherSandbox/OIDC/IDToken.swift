@@ -108,9 +108,12 @@ extension TokenAuthorization {
     return claims
   }
 
-  /// The claims of an ID token; with `nonce` only for the token of an authorization request.
+  /// The claims of an ID token.
+  ///
+  /// - Parameter code: The code of the authorization request; nil if there was none, and then there
+  ///   is no `nonce`.
   package func idTokenClaims(
-    issuer: String, accessToken: String, withNonce: Bool, lifetime: Int, now: Date
+    issuer: String, accessToken: String, code: String?, lifetime: Int, now: Date
   ) -> [String: JSON] {
     var claims = personClaims(and: self.claims.idToken)
     let issued = Int(now.timeIntervalSince1970)
@@ -119,9 +122,16 @@ extension TokenAuthorization {
     claims["iat"] = .integer(issued)
     claims["exp"] = .integer(issued + lifetime)
     claims["auth_time"] = .integer(Int(authTime.timeIntervalSince1970))
-    claims["at_hash"] = .string(
-      Base64.url(Array(SHA256.hash(data: Data(accessToken.utf8))).prefix(16)))
-    if withNonce, let nonce { claims["nonce"] = .string(nonce) }
+    claims["at_hash"] = Self.leftHash(of: accessToken)
+    if let code {
+      claims["c_hash"] = Self.leftHash(of: code)
+      claims["nonce"] = nonce.map { .string($0) }
+    }
     return claims
+  }
+
+  /// Returns the left half of a text's hash (OIDC Core §3.1.3.6).
+  private static func leftHash(of text: String) -> JSON {
+    .string(Base64.url(Array(SHA256.hash(data: Data(text.utf8))).prefix(16)))
   }
 }

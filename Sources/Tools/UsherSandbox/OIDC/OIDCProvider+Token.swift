@@ -10,7 +10,8 @@ extension OIDCBackend {
       }
       switch grantType {
       case "authorization_code":
-        return try await reply(redeem(form, client, key), call, answersRequest: true)
+        let code = try form.required("code")
+        return try await reply(redeem(code, form, client, key), call, answeringRequest: code)
       case "refresh_token":
         let token = try form.required("refresh_token")
         guard mayUse(token, call) else {
@@ -21,7 +22,7 @@ extension OIDCBackend {
           scope: try form["scope"].map(Scope.parse), audience: try form.oneAudience(), key: key,
           now: context.clock.now())
         return try await reply(
-          tokens, call, answersRequest: false, withIDToken: settings.idTokenOnRefresh)
+          tokens, call, withIDToken: settings.idTokenOnRefresh)
       case "client_credentials":
         guard client.secret != nil || client.certificate != nil else {
           throw OAuthError("unauthorized_client", "a public client cannot act for itself")
@@ -29,11 +30,11 @@ extension OIDCBackend {
         let tokens = ledger.tokens.openForClient(
           client, scope: try Scope.parse(form["scope"]), audience: try form.oneAudience(),
           key: key, now: context.clock.now())
-        return try await reply(tokens, call, answersRequest: false, withIDToken: false)
+        return try await reply(tokens, call, withIDToken: false)
       case "urn:ietf:params:oauth:grant-type:device_code":
         let tokens = try ledger.pollDevice(
           try form.required("device_code"), client: client, key: key, now: context.clock.now())
-        return try await reply(tokens, call, answersRequest: false)
+        return try await reply(tokens, call)
       default:
         throw OAuthError("unsupported_grant_type", "there is no such grant_type")
       }
@@ -41,9 +42,8 @@ extension OIDCBackend {
   }
 
   private func redeem(
-    _ form: Form, _ client: Client, _ key: String?
+    _ code: String, _ form: Form, _ client: Client, _ key: String?
   ) throws(OAuthError) -> IssuedTokens {
-    let code = try form.required("code")
     let redirectURI = try form.required("redirect_uri")
     let verifier = try form.required("code_verifier")
     guard PKCEVerification.isVerifier(verifier) else {
@@ -55,8 +55,11 @@ extension OIDCBackend {
   }
 
   /// Returns the successful response (RFC 6749 §5.1), with the overrides from the settings.
+  ///
+  /// - Parameter code: The code of the authorization request; nil if there was none.
   private func reply(
-    _ tokens: IssuedTokens, _ call: EndpointCall, answersRequest: Bool, withIDToken: Bool = true
+    _ tokens: IssuedTokens, _ call: EndpointCall, answeringRequest code: String? = nil,
+    withIDToken: Bool = true
   ) async throws -> Reply {
     let settings = settings
     bind(tokens, call)
@@ -69,7 +72,7 @@ extension OIDCBackend {
     members["refresh_token"] = tokens.refreshToken.map { .string($0) }
     if withIDToken, settings.idToken.omit != true, tokens.scope.contains("openid") {
       let claims = tokens.authorization.idTokenClaims(
-        issuer: issuer(call), accessToken: tokens.accessToken, withNonce: answersRequest,
+        issuer: issuer(call), accessToken: tokens.accessToken, code: code,
         lifetime: settings.idTokenSeconds, now: context.clock.now())
       members["id_token"] = .string(try await keys.idToken(claims, settings.idToken))
     }

@@ -57,23 +57,24 @@ extension FreedomIDBackend {
       let now = context.clock.now()
       switch try body.requiredText("grant_type") {
       case "authorization_code":
-        let token = try redeem(&body, now)
-        return try await answer(token, call, answersRequest: true, now)
+        let code = try body.requiredText("code")
+        let token = try redeem(code, &body, now)
+        return try await answer(token, call, answeringRequest: code, now)
       case "refresh_token":
         let refresh = try body.requiredText("refresh_token")
         guard let token = ledger.token(refresh: refresh, now: now), case .openID = token.use else {
           throw OAuthError("invalid_grant", "the refresh token is unknown, used or expired")
         }
-        return try await answer(
-          ledger.renew(token, settings, now: now), call, answersRequest: false, now)
+        return try await answer(ledger.renew(token, settings, now: now), call, now)
       default:
         throw OAuthError("unsupported_grant_type", "there is no such grant_type")
       }
     }
   }
 
-  private func redeem(_ body: inout ObjectReader, _ now: Date) throws(OAuthError) -> FreedomToken {
-    let text = try body.requiredText("code")
+  private func redeem(
+    _ text: String, _ body: inout ObjectReader, _ now: Date
+  ) throws(OAuthError) -> FreedomToken {
     let redirectURI = try body.requiredText("redirect_uri", limit: 2048)
     let verifier = try body.text("code_verifier")
     guard let code = ledger.codes.value(text, now: now), case .openID(let request, _) = code.use,
@@ -91,7 +92,7 @@ extension FreedomIDBackend {
   }
 
   private func answer(
-    _ token: FreedomToken, _ call: EndpointCall, answersRequest: Bool, _ now: Date
+    _ token: FreedomToken, _ call: EndpointCall, answeringRequest code: String? = nil, _ now: Date
   ) async throws -> Reply {
     let settings = settings
     var members: [String: JSON] = [
@@ -100,7 +101,7 @@ extension FreedomIDBackend {
     ]
     if settings.idToken.omit != true, let authorization = authorization(of: token) {
       let claims = authorization.idTokenClaims(
-        issuer: issuer(call), accessToken: token.access, withNonce: answersRequest,
+        issuer: issuer(call), accessToken: token.access, code: code,
         lifetime: settings.idTokenSeconds, now: now)
       members["id_token"] = .string(
         try await keys.idToken(claims, settings.idToken))
