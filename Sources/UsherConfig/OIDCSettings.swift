@@ -158,6 +158,10 @@ package struct OIDCSettings: SettingsSection {
     if let name = extra.keys.sorted().first(where: reserved.contains) {
       return "\(name) is set by usherd itself"
     }
+    // The daemon checks the ID token against it.
+    if let age = extra["max_age"], (Int(age) ?? -1) < 0 {
+      return "max_age must be a number of seconds"
+    }
     let areValid = extra.allSatisfy { name, value in
       name.consists(upTo: 128, of: \.isVisible)
         && value.utf8.count <= 2048 && value.utf8.allSatisfy { $0 >= 0x20 && $0 != 0x7F }

@@ -213,6 +213,15 @@ struct ProviderTests {
   }
 
   @Test(
+    "max_age in extra_authorize is a number of seconds, because ID tokens are checked against it")
+  func maxAge() {
+    for (value, problem) in [("0", ""), ("300", ""), ("-1", "must"), ("5m", "must"), ("", "must")] {
+      let found = lineProblem("extra_authorize = { max_age = \"\(value)\" }", in: provider)
+      #expect(found == (problem.isEmpty ? "" : "max_age must be a number of seconds"), "\(value)")
+    }
+  }
+
+  @Test(
     "audiences need audience_parameter, and are URIs if they are resources",
     arguments: [
       (nil, "[]", ""), (nil, "[\"a\"]", "needs audience_parameter"),

@@ -32,7 +32,7 @@ struct LookAlikeTests {
     #expect(rule(["azp": .string(kelvin)]) == .authorizedParty)
   }
 
-  @Test("a refreshed ID token whose iss, aud or sub has a look-alike character has a flaw")
+  @Test("a refreshed ID token whose iss, aud, sub or azp has a look-alike character has a flaw")
   func refreshed() {
     for (name, found) in [
       ("iss", "https://id.example/" + kelvin), ("aud", kelvin), ("sub", kelvin),
@@ -44,6 +44,16 @@ struct LookAlikeTests {
         refreshed: token, issuer: "https://id.example/K", clientID: "K", subject: "K")
       #expect(flaw != nil, "\(name)")
     }
+    var signIn = SignInClaims()
+    signIn.authorizedParty = "K"
+    let said: JSONValue = [
+      "iss": "https://id.example/K", "aud": "K", "sub": "K", "azp": .string(kelvin),
+    ]
+    let token = Secret("e30.\(Base64URL.encode(said.encoded())).sig")
+    #expect(
+      IDTokenClaims.flaw(
+        refreshed: token, issuer: "https://id.example/K", clientID: "K", subject: "K",
+        signIn: signIn) == .otherAuthorizedParty)
   }
 
   @Test("a signing key is not found by a kid that differs only by a look-alike character")

@@ -99,7 +99,8 @@ extension IDTokenClaims {
     guard claims.has("sub", subject) else { return .otherSubject }
     guard let signIn else { return nil }
     let now = SignInClaims(claims)
-    guard now.authorizedParty == signIn.authorizedParty else { return .otherAuthorizedParty }
+    let azp = [now, signIn].map { $0.authorizedParty.map { Array($0.utf8) } }
+    guard azp[0] == azp[1] else { return .otherAuthorizedParty }
     guard now.nonce == nil || now.nonce == signIn.nonce else { return .otherNonce }
     return nil
   }
