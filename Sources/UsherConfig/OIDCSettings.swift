@@ -9,6 +9,8 @@ package struct OIDCSettings: SettingsSection {
   package var clientAuth = OIDCClientAuth.auto
   /// Whom a signed assertion of the client is for.
   package var assertionAudience = OIDCAssertionAudience.issuer
+  /// How the provider protects ID tokens and userinfo answers.
+  package var protection = OIDCProtectionSettings()
   package var scopes = ["openid", "profile", "offline_access"]
   package var redirect = Redirect.loopback
   /// How the provider returns the answer to an authorization request.
@@ -72,6 +74,7 @@ package struct OIDCSettings: SettingsSection {
     table.setting(&clientCredential, "client_credential", violation: \.credentialViolation)
     table.setting(&clientAuth, "client_auth")
     table.setting(&assertionAudience, "client_assertion_audience")
+    protection.bind(table, hasSecret: clientCredential != nil && clientAuth != .privateKeyJWT)
     table.setting(&scopes, "scopes", violation: Self.violation(scopes:))
     table.setting(&redirect, "redirect")
     table.setting(&responseMode, "response_mode")

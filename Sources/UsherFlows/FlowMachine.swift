@@ -284,8 +284,9 @@ package enum Effect<Call: Sendable>: Sendable {
   case call(Call)
   /// Fetches the provider's metadata, from the cache if it is fresh.
   case discover
-  /// Verifies the signature of an ID token or a signed answer with the provider's keys; answered by
-  /// ``ProviderEvent/idTokenVerified(_:)``. The machine itself validates the claims.
+  /// Decrypts an ID token or userinfo answer if it must be encrypted, and verifies its signature or
+  /// that of a signed answer; answered by ``ProviderEvent/idTokenVerified(_:)``. The machine itself
+  /// validates the claims.
   case verifyIDToken(Secret, as: SignedTokenKind = .idToken, metadata: OIDCMetadata)
   /// Signs a request object with the private key of the provider's client; answered by
   /// ``ProviderEvent/signed(_:)``.
@@ -359,6 +360,9 @@ package struct Completion: Sendable, Equatable {
   /// Whether the daemon saves which fingers are enrolled, once the success is stored. Later scans
   /// of the same client at the same provider are compared with them.
   package var savesFingers = false
+  /// What the daemon could not learn about the user although the flow succeeds, as the end of a
+  /// sentence for the log, without secrets; nil if nothing is missing.
+  package var warning: String?
 
   /// State that the success depends on, and that other requests can remove while the flow runs.
   package struct Preconditions: Sendable, Equatable {

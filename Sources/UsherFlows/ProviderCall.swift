@@ -270,8 +270,13 @@ package enum Discovery: Sendable, Equatable {
 
 /// The outcome of a signature check, on an ID token or another signed text.
 package enum IDTokenVerdict: Sendable, Equatable {
-  /// The signature is valid. The payload is the bytes that the signature covers.
-  case genuine(payload: [UInt8])
+  /// The signature is valid.
+  ///
+  /// - Parameters:
+  ///   - payload: The bytes that the signature covers.
+  ///   - decrypted: The signed token in an encrypted one; nil if the token was not encrypted, or if
+  ///     it contained no signed token.
+  case genuine(payload: [UInt8], decrypted: Secret? = nil)
   /// The token or its signature is invalid. The message is a sentence for users.
   case refused(message: String)
   /// The provider answered the request for its keys, but published none.

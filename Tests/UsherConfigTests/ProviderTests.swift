@@ -180,6 +180,42 @@ struct ProviderTests {
   }
 
   @Test(
+    "a signature by the client secret needs that secret",
+    arguments: [
+      ("HS256", "", "needs client_credential with a secret"), ("ES256", "", ""),
+      ("HS512", "client_credential = \"c\"\n", ""),
+      (
+        "HS384", "client_credential = \"c\"\nclient_auth = \"private_key_jwt\"\n",
+        "needs client_credential with a secret"
+      ),
+    ])
+  func clientSecretSignature(algorithm: String, more: String, problem: String) {
+    for key in ["id_token_signed_response_alg", "userinfo_signed_response_alg"] {
+      #expect(lineProblem(more + "\(key) = \"\(algorithm)\"", in: provider) == problem)
+    }
+  }
+
+  @Test("encrypted answers need a key, and one key serves RSA or elliptic curves")
+  func encryption() {
+    let key = "decryption_credential = \"k\"\n"
+    let needsKey = "needs decryption_credential, which names the private key"
+    for name in ["id_token_encrypted_response_alg", "userinfo_encrypted_response_alg"] {
+      #expect(lineProblem("\(name) = \"ECDH-ES\"", in: provider) == needsKey)
+      #expect(lineProblem(key + "\(name) = \"RSA-OAEP-256\"", in: provider) == "")
+      #expect(
+        lineProblem(key + "\(name) = \"RSA1_5\"", in: provider)
+          == "must be one of \"RSA-OAEP-256\", \"ECDH-ES\", \"ECDH-ES+A128KW\", "
+          + "\"ECDH-ES+A256KW\"")
+    }
+    let both = key + "id_token_encrypted_response_alg = \"ECDH-ES\"\n"
+    let userinfo = "userinfo_encrypted_response_alg = "
+    #expect(lineProblem(both + userinfo + "\"ECDH-ES+A256KW\"", in: provider) == "")
+    #expect(
+      lineProblem(both + userinfo + "\"RSA-OAEP-256\"", in: provider)
+        == "needs another kind of key than id_token_encrypted_response_alg, and there is only one")
+  }
+
+  @Test(
     "scopes must be a list of scope names that includes openid",
     arguments: [
       ("[\"openid\"]", true), ("[\"openid\", \"https://a.example/x.read\"]", true),

@@ -58,7 +58,8 @@ final class FlowHarness: Sendable {
       through: HTTPClientTransport(on: group), credentials: credentials, health: health,
       dependencies: dependencies)
     let metadata = MetadataCache(http: http, dependencies: dependencies)
-    let verifier = IDTokenVerifier(http: http, dependencies: dependencies)
+    let verifier = IDTokenVerifier(
+      http: http, credentials: credentials, dependencies: dependencies)
     source = TokenSource(
       dependencies: dependencies, http: http, metadata: metadata, verifier: verifier,
       health: health)

@@ -85,7 +85,8 @@ struct IDTokenVerifierTests {
     let server = KeySetServer(keys)
     let stub = try await HTTPStub { _ in await server.answer() }
     let harness = try FlowHarness()
-    let verifier = IDTokenVerifier(http: harness.http, dependencies: harness.dependencies)
+    let verifier = IDTokenVerifier(
+      http: harness.http, credentials: harness.credentials, dependencies: harness.dependencies)
     let provider = try ProviderConfig.sample()
     var metadata = OIDCMetadata(issuer: "https://id.example")
     metadata.jwksURI = "\(stub.origin)/jwks"

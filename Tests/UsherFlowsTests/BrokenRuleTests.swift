@@ -56,7 +56,7 @@ struct BrokenRuleTests {
   func algorithm() {
     let key = SigningKey(
       for: signed(["alg": "HS256", "kid": "k1"]), in: ["keys": []],
-      metadata: metadata { $0.idTokenAlgorithms = ["ES256", "RS256"] })
+      .accepted(by: metadata { $0.idTokenAlgorithms = ["ES256", "RS256"] }))
     guard case .refused(let message) = key else {
       Issue.record("the ID token is not refused")
       return

@@ -95,6 +95,9 @@ struct ContractTests {
     flows.append(.init("verification paused", driven.flow, unrelatedEvents: verifying))
     driven.receive(.idTokenVerified(.genuine(payload: claims(nonce: nonce).encoded())))
     flows.append(.init("userinfo", driven.flow, unrelatedEvents: verifying + verdicts + [.woken]))
+    let jwt = reply(text: "a.b.c", headers: ["content-type": "application/jwt"])
+    driven.receive(.called(try #require(driven.calls.first), .reply(jwt)))
+    flows.append(.init("verifying userinfo", driven.flow, unrelatedEvents: verifying + [.woken]))
     #expect(driven.flow.view.state == "userinfo")
 
     #expect(checkProviderContract(flows, secrets: secrets, at: moment()) == [])

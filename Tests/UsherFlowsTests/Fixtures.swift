@@ -66,6 +66,13 @@ func metadata(_ change: (inout OIDCMetadata) -> Void = { _ in }) -> OIDCMetadata
   return metadata
 }
 
+extension TokenProtection {
+  /// Returns the protection of ID tokens that the configuration does not limit.
+  static func accepted(by metadata: OIDCMetadata) -> TokenProtection {
+    TokenProtection(algorithms: SigningAlgorithm.accepted(by: metadata))
+  }
+}
+
 func reply(_ json: JSONValue, status: Int = 200, headers: [String: String] = [:]) -> HTTPReply {
   HTTPReply(status: status, headers: headers, body: json.encoded())
 }

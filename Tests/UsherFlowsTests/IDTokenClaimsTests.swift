@@ -1,5 +1,6 @@
 import JSONRPC
 import Testing
+import UsherConfig
 import UsherCore
 
 @testable import UsherFlows
@@ -179,8 +180,8 @@ struct IDTokenClaimsTests {
     #expect(
       SigningAlgorithm.rs256.leftHash(of: token).revealed() == "77QmUPtjPfzWtF2AnpK9RQ")
     let lengths: [SigningAlgorithm: Int] = [
-      .rs256: 22, .ps256: 22, .es256: 22, .rs384: 32, .ps384: 32, .es384: 32, .rs512: 43,
-      .ps512: 43, .es512: 43, .edDSA: 43,
+      .rs256: 22, .ps256: 22, .es256: 22, .hs256: 22, .rs384: 32, .ps384: 32, .es384: 32,
+      .hs384: 32, .rs512: 43, .ps512: 43, .es512: 43, .hs512: 43, .edDSA: 43,
     ]
     for algorithm in SigningAlgorithm.allCases {
       let hash = algorithm.leftHash(of: Secret("access-secret")).revealed()

@@ -64,7 +64,7 @@ struct LookAlikeTests {
     ]
     let picked = SigningKey(
       for: signed(["alg": "ES256", "kid": .string(kelvin)]), in: ["keys": [key]],
-      metadata: metadata { $0.idTokenAlgorithms = ["ES256"] })
+      .accepted(by: metadata { $0.idTokenAlgorithms = ["ES256"] }))
     #expect(picked == .unknownKey)
   }
 

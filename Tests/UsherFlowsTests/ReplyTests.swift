@@ -1,5 +1,6 @@
 import JSONRPC
 import Testing
+import UsherConfig
 import UsherCore
 
 @testable import UsherFlows
@@ -198,10 +199,8 @@ struct UserinfoTests {
   @Test(
     "a userinfo reply without a subject, or that is not a JSON object with status 200, is unusable")
   func unusable() {
-    let jwt = reply(
-      text: "a.b.c", headers: ["content-type": "Application/JWT; charset=utf-8"])
     let replies = [
-      jwt, reply([:]), reply(["sub": 5]), reply(["sub": ""]), reply(["sub": "a\u{0}b"]),
+      reply([:]), reply(["sub": 5]), reply(["sub": ""]), reply(["sub": "a\u{0}b"]),
       reply(["sub": .string(String(repeating: "x", count: 256))]), reply(text: "<html>"),
       reply(["sub": "u-1"], status: 401),
     ]
@@ -210,6 +209,65 @@ struct UserinfoTests {
         Issue.record("used: \(reply)")
         continue
       }
+    }
+  }
+
+  @Test("a userinfo reply that is a token is to be verified, unless the server has no ID tokens")
+  func token() {
+    let jwt = reply(
+      text: "a.b.c", headers: ["content-type": "Application/JWT; charset=utf-8"])
+    #expect(UserinfoReply(jwt, subject: "u-1") == .token(Secret("a.b.c")))
+    guard case .unusable = UserinfoReply(jwt, subject: nil, members: .blank) else {
+      Issue.record("an oauth2 server's token is used")
+      return
+    }
+  }
+
+  @Test("a userinfo reply that must be a token and is not one is unusable, by the setting's name")
+  func demanded() {
+    let plain = reply(["sub": "u-1"])
+    var demand = OIDCProtectionSettings()
+    demand.userinfoSigning = .es256
+    for setting in ["userinfo_signed_response_alg", "userinfo_encrypted_response_alg"] {
+      guard case .unusable(let message) = UserinfoReply(plain, subject: "u-1", demand) else {
+        Issue.record("used")
+        return
+      }
+      #expect(message.contains(setting))
+      demand.userinfoEncryption = .ecdhES
+    }
+  }
+
+  @Test(
+    "the claims of a signed userinfo answer must name the issuer and this client",
+    arguments: [
+      ([:], nil), (["aud": ["other", "usher"]], nil), (["exp": 1_800_000_000], nil),
+      (["iss": "https://evil.example.com"], "iss"), (["iss": nil], "iss"), (["iss": 5], "iss"),
+      (["aud": "other"], "aud"), (["aud": nil], "aud"), (["aud": []], "aud"),
+      (["exp": 1_799_999_940], "exp"), (["exp": "x"], "exp"), (["sub": nil], "sub"),
+    ] as [([String: JSONValue?], String?)])
+  func signedClaims(changes: [String: JSONValue?], word: String?) {
+    let expected = UserinfoReply.Expectation(
+      issuer: issuer, clientID: "usher", subject: "u-1", now: now, skew: .seconds(60))
+    let payload = claims(nonce: nil, changes).encoded()
+    switch UserinfoReply(payload: payload, isSigned: true, expected) {
+    case .claims: #expect(word == nil, "\(changes)")
+    case .unusable(let message): #expect(message.contains(word ?? "?"), "\(message)")
+    case .token, .otherSubject: Issue.record("\(changes)")
+    }
+    let other = claims(nonce: nil, ["sub": "u-2"]).encoded()
+    #expect(UserinfoReply(payload: other, isSigned: true, expected) == .otherSubject)
+    // Without a signature they may be missing, and must not be wrong.
+    let bare = UserinfoReply(
+      payload: claims(nonce: nil, ["iss": nil, "aud": nil]).encoded(), isSigned: false, expected)
+    guard case .claims = bare else {
+      Issue.record("\(bare)")
+      return
+    }
+    let wrong = claims(nonce: nil, ["iss": "https://evil.example.com"]).encoded()
+    guard case .unusable = UserinfoReply(payload: wrong, isSigned: false, expected) else {
+      Issue.record("another issuer")
+      return
     }
   }
 

@@ -191,7 +191,10 @@ struct SignedAnswerTests {
     #expect(SigningAlgorithm.accepted(by: listed, for: .authorizationResponse) == [.ps256])
     #expect(SigningAlgorithm.accepted(by: metadata(), for: .authorizationResponse) == [.rs256])
     let key = SigningKey(
-      for: signed(["alg": "none"]), as: .authorizationResponse, in: ["keys": []], metadata: listed)
+      for: signed(["alg": "none"]), in: ["keys": []],
+      TokenProtection(
+        reply: .authorizationResponse,
+        algorithms: SigningAlgorithm.accepted(by: listed, for: .authorizationResponse)))
     guard case .refused(let message) = key else {
       Issue.record("the algorithm none is accepted")
       return

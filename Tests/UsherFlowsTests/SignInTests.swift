@@ -99,6 +99,70 @@ struct SignInTests {
     }
   }
 
+  @Test("OIDC authorize verifies a userinfo reply that is a token, and reads its claims")
+  func userinfoToken() throws {
+    let jwt = reply(text: "a.b.c", headers: ["content-type": "application/jwt"])
+    let verify = Effect<OIDCCall>.verifyIDToken(
+      Secret("a.b.c"), as: .userinfo, metadata: metadata())
+    var (driven, nonce) = try driven()
+    driven.receive(genuine(nonce))
+    driven.receive(.called(try #require(driven.calls.first), .reply(jwt)))
+    #expect(driven.last == .proceed([verify]) && driven.flow.view.state == "userinfo")
+    #expect(driven.receive(.resumed) == .proceed([verify]))
+    var good = driven
+    good.receive(
+      .idTokenVerified(.genuine(payload: claims(nonce: nil, ["nickname": "ada"]).encoded())))
+    #expect(good.completion?.grant?.profile?["nickname"] == "ada")
+    #expect(good.completion?.warning == nil)
+    // What cannot be used is told in the log, and does not end the sign-in.
+    for verdict in [
+      .refused(message: "bad"), .keyless(message: "bad"), .unreachable(message: "bad"),
+    ] as [IDTokenVerdict] {
+      var driven = driven
+      driven.receive(.idTokenVerified(verdict))
+      #expect(driven.completion?.grant?.profile == ["name": "Ada"])
+      #expect(driven.completion?.warning == "bad")
+    }
+    var other = driven
+    other.receive(
+      .idTokenVerified(.genuine(payload: claims(nonce: nil, ["sub": "u-2"]).encoded())))
+    #expect(other.failure?.reason == .providerProtocolError && other.cleanUp == [revocation])
+  }
+
+  @Test("OIDC authorize keeps the signed token of an encrypted ID token")
+  func decrypted() throws {
+    var (driven, nonce) = try driven(metadata { $0.userinfoEndpoint = nil })
+    let inner = signed(["alg": "RS256"], claims(nonce: nonce))
+    driven.receive(
+      .idTokenVerified(.genuine(payload: claims(nonce: nonce).encoded(), decrypted: inner)))
+    #expect(driven.completion?.grant?.idToken?.token == Sealed(inner))
+  }
+
+  @Test("OIDC authorize refuses an ID token whose c_hash or s_hash is not that of its messages")
+  func codeHash() throws {
+    let good = SigningAlgorithm.rs256.leftHash(of: Secret("code-secret"))
+    for (changes, isAccepted) in [
+      (["c_hash": .string(good.revealed())], true), (["c_hash": "AAAA"], false),
+      (["s_hash": "AAAA"], false), ([:], true),
+    ] as [([String: JSONValue?], Bool)] {
+      var (driven, nonce) = try driven(metadata { $0.userinfoEndpoint = nil })
+      driven.receive(genuine(nonce, changes))
+      #expect((driven.completion != nil) == isAccepted, "\(changes)")
+    }
+  }
+
+  @Test("OIDC authorize names the aggregated and distributed claims that are not read")
+  func claimSources() throws {
+    let names: JSONValue = ["address": "bank", "phone_number": "bank"]
+    for isInUserinfo in [false, true] {
+      var (driven, nonce) = try driven()
+      driven.receive(genuine(nonce, isInUserinfo ? [:] : ["_claim_names": names]))
+      let body: JSONValue = isInUserinfo ? ["sub": "u-1", "_claim_names": names] : ["sub": "u-1"]
+      driven.receive(.called(try #require(driven.calls.first), .reply(reply(body))))
+      #expect(driven.completion?.warning?.contains("address, phone_number") == true)
+    }
+  }
+
   @Test("OIDC authorize fails and revokes the tokens if userinfo names another subject")
   func otherUserinfo() throws {
     var (driven, nonce) = try driven()

@@ -1,5 +1,6 @@
 import JSONRPC
 import Testing
+import UsherConfig
 import UsherCore
 import UsherFlows
 
@@ -36,7 +37,7 @@ struct SigningKeyTests {
   ) -> SigningKey {
     SigningKey(
       for: signed(header), in: ["keys": .array(keys)],
-      metadata: metadata { $0.idTokenAlgorithms = algorithms })
+      .accepted(by: metadata { $0.idTokenAlgorithms = algorithms }))
   }
 
   private func isRefused(_ key: SigningKey) -> Bool {
@@ -112,7 +113,7 @@ struct SigningKeyTests {
       "eyJhbGciOiJSUzI1NiJ9=.e30.x", "{\"alg\":\"RS256\"}.e30.x",
     ])
   func noToken(text: String) {
-    let key = SigningKey(for: Secret(text), in: ["keys": [rsa()]], metadata: metadata())
+    let key = SigningKey(for: Secret(text), in: ["keys": [rsa()]], .accepted(by: metadata()))
     #expect(isRefused(key))
   }
 
@@ -133,7 +134,7 @@ struct SigningKeyTests {
     arguments: [nil, [], ["keys": 5], [:]] as [JSONValue])
   func noSet(set: JSONValue) {
     let key = SigningKey(
-      for: signed(["alg": "RS256", "kid": "k1"]), in: set, metadata: metadata())
+      for: signed(["alg": "RS256", "kid": "k1"]), in: set, .accepted(by: metadata()))
     #expect(isRefused(key))
   }
 }

@@ -1,25 +1,26 @@
 public import JSONRPC
 public import UsherCore
 
-/// Returns the public key with which the daemon authenticates itself at a provider, as a key set.
+/// Returns the public keys that a provider needs of the daemon, as a key set.
 public struct ProviderJWKS: Method, Equatable {
   public static let name = "provider.jwks"
   public static let traits = MethodTraits(access: .admin, repetition: .always, audit: .everything)
   public static let subject = Subject<Self>.provider(\.provider)
   public static let summary =
-    "Returns the public key with which the daemon authenticates itself at a provider."
+    "Returns the public keys that a provider needs of the daemon."
   public static let discussion = """
-    For the method `private_key_jwt` (OIDC Core §9), and for clients with a certificate (RFC 8705): \
-    then the key has the member `x5c` with the certificate. The provider needs this key set at the \
-    registration of the client. The private key is in the provider's `client_credential`, and it \
-    never leaves the daemon. If the credential is not set, the call fails with `not_found`, unless \
-    `create` is true: then the daemon makes a key on the curve P-256, for \
-    `self_signed_tls_client_auth` with a certificate.
+    For the method `private_key_jwt` (OIDC Core §9), for clients with a certificate (RFC 8705), \
+    whose key has the member `x5c` with the certificate, and for encrypted ID tokens and userinfo \
+    answers (OIDC Core §10.2). The provider needs this key set at the registration of the client. \
+    The private keys are the provider's `client_credential` and `decryption_credential`, and they \
+    never leave the daemon. If one is not set, the call fails with `not_found`, unless `create` is \
+    true: then the daemon makes a key on the curve P-256, for `self_signed_tls_client_auth` with a \
+    certificate. An RSA key must be made by other means. The members `use` are `sig` and `enc`.
     """
 
   /// The name of the provider.
   public var provider: ProviderName
-  /// Whether the daemon makes and stores a key if the credential is not set. A credential that is
+  /// Whether the daemon makes and stores a key if its credential is not set. A credential that is
   /// set is never replaced.
   public var create: Bool?
 

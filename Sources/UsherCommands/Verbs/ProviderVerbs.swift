@@ -95,11 +95,11 @@ struct ProviderCheckVerb: Verb {
 
 struct ProviderJWKSVerb: Verb {
   static let configuration = CommandConfiguration(
-    commandName: "jwks", abstract: "Print the public key for a client's registration.",
+    commandName: "jwks", abstract: "Print the public keys for a client's registration.",
     discussion: """
-      Prints the key set that a provider needs for the method private_key_jwt, or for a client with \
-      a certificate. The private key is in the credential that client_credential names. Uses the \
-      admin socket.
+      Prints the key set that a provider needs for the method private_key_jwt, for a client with a \
+      certificate, and for encrypted ID tokens and userinfo answers. The private keys are the \
+      credentials that client_credential and decryption_credential name. Uses the admin socket.
       """)
 
   @OptionGroup var options: GlobalOptions
@@ -107,7 +107,7 @@ struct ProviderJWKSVerb: Verb {
   @Argument(help: "The provider's name.")
   var name: ProviderName
 
-  @Flag(help: "Make a key if the credential is not set.")
+  @Flag(help: "Make a key if its credential is not set.")
   var create = false
 
   @Flag(help: "Print the client's certificate in PEM in place of the key set.")

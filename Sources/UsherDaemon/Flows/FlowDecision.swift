@@ -16,6 +16,8 @@ struct FlowDecision {
   private(set) var preconditions: Completion.Preconditions?
   /// Whether the enrolled fingers are saved once the decision is stored.
   private(set) var savesFingers = false
+  /// What is missing although the flow succeeds, for the log.
+  private(set) var warning: String?
   let at: Timestamp
   var cleanUp: [any ProviderCall] = []
 
@@ -35,6 +37,7 @@ struct FlowDecision {
     case .finish(let completion):
       preconditions = completion.preconditions
       savesFingers = completion.savesFingers
+      warning = completion.warning
       next.ending = FlowEnding(
         status: .succeeded, result: .object(completion.result),
         handoffSecret: completion.handoffSecret)

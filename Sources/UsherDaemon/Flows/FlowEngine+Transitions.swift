@@ -100,6 +100,11 @@ extension FlowEngine {
     // Published first, because the outcome of an effect may change the flow at once.
     if let progress { publish(progress, flow, at: decision.at) }
     if decision.savesFingers { effects.saveFingers(flow) }
+    if let warning = decision.warning {
+      var metadata = flow.metadata
+      metadata["cause"] = .string(warning)
+      dependencies.log.warning("a part of the user's profile was not read", metadata: metadata)
+    }
     for call in decision.cleanUp where call.revokedToken == nil {
       effects.cleanUp(call, machine.config, flow)
     }

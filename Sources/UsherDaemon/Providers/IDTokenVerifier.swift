@@ -5,9 +5,11 @@ import UsherConfig
 import UsherCore
 import UsherFlows
 
-/// Verifies the signatures of ID tokens and of signed answers (JARM), with keys that were fetched
-/// at most one hour ago. The key is chosen by ``SigningKey``, because jwt-kit's own choice accepts
-/// too much; jwt-kit only computes the verification.
+/// Verifies the signatures of ID tokens, userinfo answers and signed answers (JARM), with keys that
+/// were fetched at most one hour ago, and decrypts those that must be encrypted.
+///
+/// The key is chosen by ``SigningKey``, because jwt-kit's own choice accepts too much; jwt-kit only
+/// computes the verification.
 actor IDTokenVerifier {
   /// The minimum time between two fetches of a provider's key set (JWKS, RFC 7517) that are made
   /// because the known set lacks an ID token's key. A failed fetch does not count.
@@ -36,37 +38,109 @@ actor IDTokenVerifier {
   }
 
   private let http: ProviderHTTP
+  private let credentials: Credentials
   private let dependencies: Dependencies
   /// One key set for each provider. A provider's metadata chooses the URL, but cannot add entries.
   private var keySets: [ProviderName: KeySet] = [:]
   private var fetches: [ProviderName: Fetch] = [:]
   private var failures: [ProviderName: FailedFetch] = [:]
 
-  init(http: ProviderHTTP, dependencies: Dependencies) {
+  init(http: ProviderHTTP, credentials: Credentials, dependencies: Dependencies) {
     self.http = http
+    self.credentials = credentials
     self.dependencies = dependencies
   }
 
-  /// Verifies the signature of an ID token or of a signed answer.
+  /// Decrypts a token if it must be encrypted, and verifies its signature.
+  func verify(
+    _ token: Secret, as reply: SignedTokenKind = .idToken, metadata: OIDCMetadata,
+    provider: ProviderConfig
+  ) async -> IDTokenVerdict {
+    guard let provider = Provider<OIDCSettings>(provider) else {
+      return .refused(message: "provider \(provider.name) issues no ID tokens")
+    }
+    let protection = TokenProtection(of: reply, metadata, provider.settings)
+    let content: TokenProtection.Content
+    do throws(UnusableReply) {
+      content = try decrypted(token, protection, of: provider)
+    } catch {
+      return .refused(message: error.message)
+    }
+    switch content {
+    case .claims(let payload): return .genuine(payload: payload)
+    case .signed(let signed):
+      let verdict = await verifySignature(of: signed, protection, metadata, provider)
+      guard case .genuine(let payload, _) = verdict, signed != token else { return verdict }
+      return .genuine(payload: payload, decrypted: signed)
+    }
+  }
+
+  /// Decrypts a reply if it must be encrypted.
+  nonisolated func decrypted(
+    _ token: Secret, _ protection: TokenProtection, of provider: Provider<OIDCSettings>
+  ) throws(UnusableReply) -> TokenProtection.Content {
+    try protection.content(of: token) { () throws(UnusableReply) in
+      let name = provider.settings.protection.decryptionCredential ?? ""
+      guard let value = try? credentials.credential(named: name) else {
+        throw UnusableReply(.missing(name, of: provider.name))
+      }
+      guard let key = DecryptionKey(pem: value) else {
+        throw UnusableReply("credential \(name) \(DecryptionKey.flaw)")
+      }
+      if let flaw = protection.encryption.flatMap(key.flaw(for:)) {
+        throw UnusableReply("credential \(name) \(flaw)")
+      }
+      return key
+    }
+  }
+
+  /// Verifies the signature of a token that is not encrypted (any more), with the client secret if
+  /// the configuration names such an algorithm, else with the provider's keys.
+  func verifySignature(
+    of token: Secret, _ protection: TokenProtection, _ metadata: OIDCMetadata,
+    _ provider: Provider<OIDCSettings>
+  ) async -> IDTokenVerdict {
+    guard protection.algorithms.contains(where: \.usesClientSecret) else {
+      return await verifyByKeySet(token, protection, metadata, provider.config)
+    }
+    do throws(UnusableReply) {
+      let algorithm = try JOSEHeader(of: token, protection).algorithm
+      let name = provider.config.credentialName ?? ""
+      guard let value = try? credentials.credential(named: name) else {
+        throw UnusableReply(.missing(name, of: provider.name))
+      }
+      guard !ClientKey.isPEM(value) else {
+        throw UnusableReply(
+          "credential \(name) is a private key, and \(algorithm.rawValue) needs a client secret")
+      }
+      guard algorithm.isValid(token, by: value) else { throw protection.wrongSignature }
+      return try protection.genuine(token)
+    } catch {
+      return .refused(message: error.message)
+    }
+  }
+
+  /// Verifies a signature with a key of the provider's key set.
   ///
   /// The key set is fetched again once if the known set may lack the token's key: its key id is
   /// unknown, or the token has no key id and the known key did not sign it. At most one such fetch
   /// a minute succeeds. Concurrent verifications share a fetch, and a network failure makes their
   /// verdict `unreachable`, not `refused`.
-  func verify(
-    _ token: Secret, as kind: SignedTokenKind = .idToken, metadata: OIDCMetadata,
-    provider: ProviderConfig
+  private func verifyByKeySet(
+    _ token: Secret, _ protection: TokenProtection, _ metadata: OIDCMetadata,
+    _ provider: ProviderConfig
   ) async -> IDTokenVerdict {
     guard let url = metadata.jwksURI else {
-      return .refused(message: "the provider has no jwks_uri to check \(kind.name) with")
+      return .refused(
+        message: "the provider has no jwks_uri to check the \(protection.reply.text) with")
     }
     let known = known(provider.name, at: url)
     if let known {
-      let (verdict, mayBeNewKey) = await check(token, as: kind, with: known.keys, metadata)
+      let (verdict, mayBeNewKey) = await check(token, with: known.keys, protection)
       guard mayBeNewKey else { return verdict }
       // Another verification may have fetched a newer set during the check.
       if let newer = self.known(provider.name, at: url), newer.keys != known.keys {
-        return await check(token, as: kind, with: newer.keys, metadata).verdict
+        return await check(token, with: newer.keys, protection).verdict
       }
       let last = keySets[provider.name]?.searchedAt
       if last?.isWithin(Self.searchInterval, of: dependencies.clock.monotonicNow()) ?? false {
@@ -75,7 +149,7 @@ actor IDTokenVerifier {
     }
     switch await fetch(url, of: provider, isSearch: known != nil) {
     case .failure(let problem): return problem.verdict
-    case .success(let keys): return await check(token, as: kind, with: keys, metadata).verdict
+    case .success(let keys): return await check(token, with: keys, protection).verdict
     }
   }
 
@@ -129,18 +203,17 @@ actor IDTokenVerifier {
   ///
   /// - Returns: The verdict, and whether a newer key set could change it.
   private func check(
-    _ token: Secret, as kind: SignedTokenKind, with keys: JSONValue, _ metadata: OIDCMetadata
+    _ token: Secret, with keys: JSONValue, _ protection: TokenProtection
   ) async -> (verdict: IDTokenVerdict, mayBeNewKey: Bool) {
-    switch SigningKey(for: token, as: kind, in: keys, metadata: metadata) {
+    switch SigningKey(for: token, in: keys, protection) {
     case .refused(let message): return (.refused(message: message), false)
     case .unknownKey:
-      return (.refused(message: "\(kind.name)'s key is not in the provider's key set"), true)
+      let message = "the \(protection.reply.text)'s key is not in the provider's key set"
+      return (.refused(message: message), true)
     case .key(let key, _):
-      let verdict = await check(token, as: kind, with: key)
+      let verdict = await checkSignature(of: token, by: key, protection)
       guard case .refused = verdict else { return (verdict, false) }
-      let accepted = SigningAlgorithm.accepted(by: metadata, for: kind)
-      let header = try? JOSEHeader(of: token, as: kind, accepting: accepted)
-      return (verdict, header?.kid == nil)
+      return (verdict, (try? JOSEHeader(of: token, protection))?.kid == nil)
     }
   }
 
@@ -171,19 +244,34 @@ actor IDTokenVerifier {
     }
   }
 
-  private func check(
-    _ token: Secret, as kind: SignedTokenKind, with key: JSONValue
+  private func checkSignature(
+    of token: Secret, by key: JSONValue, _ protection: TokenProtection
   ) async -> IDTokenVerdict {
     do {
       let jwk = try JSONDecoder().decode(JWK.self, from: Data(key.encoded()))
       let keys = try await JWTKeyCollection().add(jwk: jwk, isDefault: true)
       _ = try await keys.verify(token.revealed(), as: AnyClaims.self)
     } catch {
-      return .refused(message: "\(kind.name)'s signature is wrong")
+      return .refused(message: protection.wrongSignature.message)
     }
+    do throws(UnusableReply) {
+      return try protection.genuine(token)
+    } catch {
+      return .refused(message: error.message)
+    }
+  }
+}
+
+extension TokenProtection {
+  fileprivate var wrongSignature: UnusableReply {
+    UnusableReply("the \(reply.text)'s signature is wrong")
+  }
+
+  /// Returns the verdict on a token whose signature is valid.
+  fileprivate func genuine(_ token: Secret) throws(UnusableReply) -> IDTokenVerdict {
     let parts = token.revealed().split(separator: ".", omittingEmptySubsequences: false)
     guard parts.count == 3, let payload = Base64URL.decode(parts[1]) else {
-      return .refused(message: "\(kind.name) does not have three parts")
+      throw UnusableReply("the \(reply.text) does not have three parts")
     }
     return .genuine(payload: payload)
   }

@@ -25,6 +25,7 @@ struct ProviderAccess: Sendable {
       through: setting.transport(processContext.outside), credentials: credentials, health: health,
       dependencies: dependencies)
     metadata = MetadataCache(http: http, dependencies: dependencies)
-    verifier = IDTokenVerifier(http: http, dependencies: dependencies)
+    verifier = IDTokenVerifier(
+      http: http, credentials: credentials, dependencies: dependencies)
   }
 }

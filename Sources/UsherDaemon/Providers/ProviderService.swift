@@ -40,9 +40,73 @@ struct ProviderService: Sendable {
 
 // Implementation of `provider.jwks`.
 extension ProviderService {
-  /// Returns the public key of the provider's client, and makes the key if the call says so.
+  /// Returns the public keys of the provider's client, and makes the missing ones if the call says
+  /// so: the key with which it signs, and the one for which the provider encrypts.
   func jwks(_ call: ProviderJWKS) async throws(UsherError) -> ProviderJWKS.Reply {
     let provider = try configStore.provider(named: call.provider)
+    let protection = Provider<OIDCSettings>(provider)?.settings.protection
+    guard let name = protection?.decryptionCredential,
+      let algorithm = protection?.encryptions.first
+    else { return .init(keys: [try await signingKey(of: provider, call)]) }
+    var keys: [JSONValue] = []
+    if try signsByKey(provider) { keys.append(try await signingKey(of: provider, call)) }
+    keys.append(try await decryptionKey(name, for: algorithm, of: provider, call))
+    return .init(keys: keys)
+  }
+
+  /// Whether the client of a provider, which also decrypts, authenticates itself by a key.
+  private func signsByKey(_ provider: ProviderConfig) throws(UsherError) -> Bool {
+    switch provider.definition.oauthClient.auth {
+    case .privateKeyJWT, .tlsClientAuth, .selfSignedTLSClientAuth: return true
+    case .auto:
+      guard let name = provider.credentialName else { return false }
+      return try credentials.credential(named: name).map(ClientKey.isPEM) ?? false
+    case .basic, .post, .clientSecretJWT, .none: return false
+    }
+  }
+
+  private func decryptionKey(
+    _ name: String, for algorithm: KeyManagementAlgorithm, of provider: ProviderConfig,
+    _ call: ProviderJWKS
+  ) async throws(UsherError) -> JSONValue {
+    let credential = try await credential(name, of: provider, call) { () throws(UsherError) in
+      guard !algorithm.usesRSA else {
+        throw UsherError(
+          .notFound,
+          "credential \(name) is not set, and usherd makes no RSA keys: make one with "
+            + "openssl genpkey -algorithm RSA -pkeyopt rsa_keygen_bits:2048, and run: "
+            + "usherctl credential set \(name)")
+      }
+      return ClientKey.make { entropy.bytes($0) }
+    }
+    guard let key = DecryptionKey(pem: credential) else {
+      throw UsherError(
+        .invalidParams, "credential \(name) \(DecryptionKey.flaw)", field: "provider")
+    }
+    if let flaw = key.flaw(for: algorithm) {
+      throw UsherError(.invalidParams, "credential \(name) \(flaw)", field: "provider")
+    }
+    return key.publicJWK(for: algorithm)
+  }
+
+  /// Returns the key in a credential, and makes one if there is none and the call says so.
+  private func credential(
+    _ name: String, of provider: ProviderConfig, _ call: ProviderJWKS,
+    make: () throws(UsherError) -> Secret
+  ) async throws(UsherError) -> Secret {
+    if call.create == true { return try await credentials.setIfMissing(name, make) }
+    guard let credential = try credentials.credential(named: name) else {
+      throw UsherError(
+        .notFound,
+        "credential \(name) is not set: usherctl provider jwks \(provider.name) --create makes a key"
+      )
+    }
+    return credential
+  }
+
+  private func signingKey(
+    of provider: ProviderConfig, _ call: ProviderJWKS
+  ) async throws(UsherError) -> JSONValue {
     guard let name = provider.credentialName else {
       throw UsherError(
         .invalidParams, "provider \(provider.name) has no client_credential, which names the key",
@@ -56,21 +120,10 @@ extension ProviderService {
         "provider \(provider.name) authenticates its client by a secret: only private_key_jwt, "
           + "tls_client_auth and self_signed_tls_client_auth use a key", field: "provider")
     }
-    let credential: Secret? =
-      if call.create == true {
-        try await credentials.setIfMissing(name) { () throws(UsherError) in
-          try makeKey(of: client, provider.name)
-        }
-      } else {
-        try credentials.credential(named: name)
-      }
-    guard let credential else {
-      throw UsherError(
-        .notFound,
-        "credential \(name) is not set: usherctl provider jwks \(provider.name) --create makes a key"
-      )
+    let credential = try await credential(name, of: provider, call) { () throws(UsherError) in
+      try makeKey(of: client, provider.name)
     }
-    return .init(keys: [try publicKey(credential, name, of: client, provider.name)])
+    return try publicKey(credential, name, of: client, provider.name)
   }
 
   /// Returns a new private key, with a certificate if the client needs one.
@@ -130,7 +183,7 @@ extension ProviderService {
       findings.append(
         .init(
           subject: "discovery", fine: flaw == nil, message: flaw ?? "issuer \(metadata.issuer)"))
-      findings.append(await keys(metadata, provider.config))
+      findings.append(await keys(metadata, provider))
       findings += redirect(metadata, provider)
       findings += await certificate(provider, metadata)
     case .unreachable(let message), .unusable(let message):
@@ -138,9 +191,11 @@ extension ProviderService {
     }
     let url = OIDCMetadata.wellKnownURLs(issuer: provider.settings.issuer.text)[0]
     let outcome = await http.send(OIDCCall.discovery(url: url), for: provider.config)
-    return findings + [
-      credential(provider.config), clock(outcome, allowed: provider.settings.clockSkewSeconds),
-    ]
+    let decryption = provider.settings.protection.decryptionCredential.map {
+      credential($0, of: provider.config)
+    }
+    return findings + [credential(provider.config)] + [decryption].compactMap(\.self)
+      + [clock(outcome, allowed: provider.settings.clockSkewSeconds)]
   }
 
   private func probe(_ provider: ProviderConfig) async -> [ProviderCheck.Finding] {
@@ -174,12 +229,16 @@ extension ProviderService {
   }
 
   private func keys(
-    _ metadata: OIDCMetadata, _ provider: ProviderConfig
+    _ metadata: OIDCMetadata, _ provider: Provider<OIDCSettings>
   ) async -> ProviderCheck.Finding {
     guard let url = metadata.jwksURI else {
+      if provider.settings.protection.idTokenSigning?.usesClientSecret == true {
+        return .init(
+          subject: "keys", fine: true, message: "the client secret verifies ID tokens")
+      }
       return .init(subject: "keys", fine: false, message: "the provider's metadata has no jwks_uri")
     }
-    switch await verifier.keySet(at: url, of: provider) {
+    switch await verifier.keySet(at: url, of: provider.config) {
     case .success(let keys):
       let count = keys["keys"]?.arrayValue?.count ?? 0
       return .init(subject: "keys", fine: count > 0, message: "\(count) keys")

@@ -1,3 +1,4 @@
+import Logging
 import UsherAPI
 import UsherConfig
 import UsherCore
@@ -95,10 +96,41 @@ struct TokenSource: Sendable {
     {
       return .unusable(error, rotated: rotated)
     }
-    guard case .granted(let tokens, _) = refreshed,
-      let flaw = dialect.flaw(in: tokens, of: record.subject, signIn: record.details.signIn)
-    else { return refreshed }
-    return .flawed(tokens, ProviderErrorCode(name: record.provider, idTokenFlaw: flaw))
+    guard case .granted(var tokens, let requestedAt) = refreshed else { return refreshed }
+    let unreadable = decryptIDToken(of: &tokens, provider)
+    if let flaw = dialect.flaw(in: tokens, of: record.subject, signIn: record.details.signIn) {
+      return .flawed(tokens, ProviderErrorCode(name: record.provider, idTokenFlaw: flaw))
+    }
+    if let unreadable {
+      tokens.idToken = nil
+      dependencies.log.warning(
+        "an ID token that came with a refresh is not handed out",
+        metadata: [
+          "provider": .string(record.provider.rawValue),
+          "account": .string(record.id.rawValue), "cause": .string(unreadable.message),
+        ])
+    }
+    return .granted(tokens, requestedAt: requestedAt)
+  }
+
+  /// Decrypts the ID token of a refresh if it must be encrypted.
+  ///
+  /// - Returns: Why it cannot be used; nil if it can, or if there is none.
+  private func decryptIDToken(
+    of tokens: inout TokenSet, _ provider: ProviderConfig
+  ) -> UnusableReply? {
+    guard let token = tokens.idToken?.unsealed(), let provider = Provider<OIDCSettings>(provider)
+    else { return nil }
+    let protection = TokenProtection(
+      algorithms: [], encryption: provider.settings.protection.idTokenEncryption)
+    do throws(UnusableReply) {
+      if case .signed(let signed) = try verifier.decrypted(token, protection, of: provider) {
+        tokens.idToken = Sealed(signed)
+      }
+      return nil
+    } catch {
+      return error
+    }
   }
 
   private func renewal(
@@ -120,11 +152,15 @@ struct TokenSource: Sendable {
   ///   a sentence.
   /// - Throws: If the provider's keys cannot be fetched now.
   func flaw(ofIDToken token: Secret, of record: AccountRecord) async throws(UsherError) -> String? {
-    let provider = try dependencies.configStore.provider(named: record.provider)
-    guard record.isOf(provider) else { throw dependencies.elsewhere(record) }
-    switch await metadata.discovery(of: provider) {
+    let config = try dependencies.configStore.provider(named: record.provider)
+    guard record.isOf(config), let provider = Provider<OIDCSettings>(config) else {
+      throw dependencies.elsewhere(record)
+    }
+    switch await metadata.discovery(of: config) {
     case .found(let metadata):
-      switch await verifier.verify(token, metadata: metadata, provider: provider) {
+      // The token was decrypted when it arrived.
+      let protection = TokenProtection(of: .idToken, metadata, provider.settings)
+      switch await verifier.verifySignature(of: token, protection, metadata, provider) {
       case .genuine: return nil
       case .refused(let message), .keyless(let message): return message
       case .unreachable(let message, reply: _): throw unreachable(record, message, after: nil)

@@ -57,7 +57,7 @@ package struct ClientKey: Sendable {
     + "\(minRSABits) bits or more"
 
   /// Whether a credential is meant to be a private key and not a client secret.
-  static func isPEM(_ credential: Secret) -> Bool {
+  package static func isPEM(_ credential: Secret) -> Bool {
     credential.revealed().contains("-----BEGIN ")
   }
 
@@ -119,36 +119,19 @@ package struct ClientKey: Sendable {
   }
 
   /// The thumbprint of the public key (RFC 7638).
-  package var keyID: String {
-    let text = String(decoding: JSONValue.object(required).encoded(), as: UTF8.self)
-    return Base64URL.encode(SHA256.hash(data: Array(text.utf8)))
-  }
+  package var keyID: String { JSONWebKey.thumbprint(of: required) }
 
   /// The members that make up the public key.
   var required: [String: JSONValue] {
     switch key {
-    case .p256(let key): Self.point("P-256", Array(key.publicKey.rawRepresentation))
-    case .p384(let key): Self.point("P-384", Array(key.publicKey.rawRepresentation))
+    case .p256(let key): JSONWebKey.elliptic("P-256", key.publicKey.rawRepresentation)
+    case .p384(let key): JSONWebKey.elliptic("P-384", key.publicKey.rawRepresentation)
     case .ed25519(let key):
       [
         "kty": "OKP", "crv": "Ed25519",
         "x": .string(Base64URL.encode(key.publicKey.rawRepresentation)),
       ]
-    case .rsa(let key):
-      (try? key.publicKey.getKeyPrimitives()).map { primitives in
-        [
-          "kty": "RSA", "n": .string(Base64URL.encode(primitives.modulus)),
-          "e": .string(Base64URL.encode(primitives.publicExponent)),
-        ]
-      } ?? [:]
+    case .rsa(let key): JSONWebKey.rsa(key.publicKey)
     }
-  }
-
-  private static func point(_ curve: String, _ bytes: [UInt8]) -> [String: JSONValue] {
-    [
-      "kty": "EC", "crv": .string(curve),
-      "x": .string(Base64URL.encode(bytes.prefix(bytes.count / 2))),
-      "y": .string(Base64URL.encode(bytes.suffix(bytes.count / 2))),
-    ]
   }
 }

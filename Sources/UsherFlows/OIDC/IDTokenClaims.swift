@@ -1,5 +1,6 @@
 import Crypto
 import JSONRPC
+package import UsherConfig
 package import UsherCore
 
 /// The claims of an ID token that passed all checks of OIDC Core §3.1.3.7.
@@ -208,12 +209,29 @@ extension SigningAlgorithm {
     let bytes = Array(value.revealed().utf8)
     let hash =
       switch self {
-      case .rs256, .ps256, .es256: Array(SHA256.hash(data: bytes))
-      case .rs384, .ps384, .es384: Array(SHA384.hash(data: bytes))
+      case .rs256, .ps256, .es256, .hs256: Array(SHA256.hash(data: bytes))
+      case .rs384, .ps384, .es384, .hs384: Array(SHA384.hash(data: bytes))
       // `edDSA` means Ed25519, which uses SHA-512 itself.
-      case .rs512, .ps512, .es512, .edDSA: Array(SHA512.hash(data: bytes))
+      case .rs512, .ps512, .es512, .hs512, .edDSA: Array(SHA512.hash(data: bytes))
       }
     return Secret(Base64URL.encode(hash.prefix(hash.count / 2)))
+  }
+}
+
+extension SigningAlgorithm {
+  /// Whether the message authentication code of a token was computed with the client secret (RFC
+  /// 7518 §3.2); false for an algorithm that uses another key.
+  package func isValid(_ token: Secret, by clientSecret: Secret) -> Bool {
+    let parts = token.revealed().split(separator: ".", omittingEmptySubsequences: false)
+    guard parts.count == 3, let code = Base64URL.decode(parts[2]) else { return false }
+    let bytes = Array(parts[0...1].joined(separator: ".").utf8)
+    let key = SymmetricKey(data: Array(clientSecret.revealed().utf8))
+    return switch self {
+    case .hs256: HMAC<SHA256>.isValidAuthenticationCode(code, authenticating: bytes, using: key)
+    case .hs384: HMAC<SHA384>.isValidAuthenticationCode(code, authenticating: bytes, using: key)
+    case .hs512: HMAC<SHA512>.isValidAuthenticationCode(code, authenticating: bytes, using: key)
+    case .rs256, .rs384, .rs512, .ps256, .ps384, .ps512, .es256, .es384, .es512, .edDSA: false
+    }
   }
 }
 

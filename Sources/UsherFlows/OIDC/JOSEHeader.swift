@@ -1,50 +1,22 @@
 import JSONRPC
+package import UsherConfig
 package import UsherCore
 
-/// The signature algorithms that are accepted on an ID token, all of them asymmetric
-/// (RFC 7518 §3.1, RFC 8037 §3.1).
-///
-/// `none` and the HMAC algorithms are excluded, so that a public key cannot be mistaken for a
-/// shared secret.
-package enum SigningAlgorithm: String, Codable, Sendable, CaseIterable {
-  case rs256 = "RS256"
-  case rs384 = "RS384"
-  case rs512 = "RS512"
-  case ps256 = "PS256"
-  case ps384 = "PS384"
-  case ps512 = "PS512"
-  case es256 = "ES256"
-  case es384 = "ES384"
-  case es512 = "ES512"
-  case edDSA = "EdDSA"
-
-  /// Returns the algorithms that the provider may sign a token with: those its metadata lists, or
-  /// RS256 if it lists none (OIDC Core §2, JARM §3).
+extension SigningAlgorithm {
+  /// Returns the algorithms with which the provider may sign a token if the configuration names
+  /// none: those its metadata lists, or RS256 if it lists none (OIDC Core §2, JARM §3). `none` and
+  /// the HMAC algorithms are excluded.
   package static func accepted(
     by metadata: OIDCMetadata, for kind: SignedTokenKind = .idToken
   ) -> Set<SigningAlgorithm> {
     let listed =
       switch kind {
       case .idToken: metadata.idTokenAlgorithms
+      case .userinfo: metadata.userinfoAlgorithms ?? metadata.idTokenAlgorithms
       case .authorizationResponse: metadata.responseAlgorithms
       }
     guard let listed else { return [.rs256] }
-    return Set(listed.compactMap(SigningAlgorithm.init(rawValue:)))
-  }
-}
-
-/// What a provider signs with the keys of its key set.
-package enum SignedTokenKind: Sendable, Equatable {
-  case idToken
-  /// The answer to an authorization request (JARM).
-  case authorizationResponse
-
-  /// The name in messages.
-  package var name: String {
-    switch self {
-    case .idToken: "the ID token"
-    case .authorizationResponse: "the signed answer"
-    }
+    return Set(listed.compactMap(SigningAlgorithm.init(rawValue:)).filter { !$0.usesClientSecret })
   }
 }
 
@@ -58,37 +30,37 @@ package struct JOSEHeader: Sendable, Equatable {
   ///
   /// - Throws: `UnusableReply` with a user-facing sentence if the token must be rejected whatever
   ///   its signature.
-  package init(
-    of token: Secret, as kind: SignedTokenKind = .idToken, accepting accepted: Set<SigningAlgorithm>
-  ) throws(UnusableReply) {
+  package init(of token: Secret, _ protection: TokenProtection) throws(UnusableReply) {
+    let text = protection.reply.text
     let parts = token.revealed().split(separator: ".", omittingEmptySubsequences: false)
-    guard parts.count != 5 else { throw UnusableReply("\(kind.name) is encrypted") }
+    guard parts.count != 5 else {
+      throw UnusableReply(
+        "the \(text) is encrypted"
+          + (protection.reply.encryptionSetting
+            .map { ": set \($0) if the client is registered for that" } ?? ""))
+    }
     guard parts.count == 3, let bytes = Base64URL.decode(parts[0]),
       let header = HTTPReply(status: 200, body: bytes).jsonObject
-    else { throw UnusableReply("\(kind.name) is not a signed token") }
+    else { throw UnusableReply("the \(text) is not a signed token") }
     guard let name = header["alg"]?.stringValue else {
-      throw UnusableReply("\(kind.name)'s header has no alg")
+      throw UnusableReply("the \(text)'s header has no alg")
     }
-    guard let algorithm = SigningAlgorithm(rawValue: name), accepted.contains(algorithm) else {
-      let shown = ProviderText.clean(name, limit: 20)
-      let names = accepted.map(\.rawValue).sorted().joined(separator: ", ")
-      throw UnusableReply(
-        "\(kind.name)'s alg \(shown) is not accepted: expected "
-          + (names.isEmpty ? "none, for the metadata lists no algorithm that may be used" : names))
-    }
+    guard let algorithm = SigningAlgorithm(rawValue: name),
+      protection.algorithms.contains(algorithm)
+    else { throw protection.refusal(of: name) }
     guard header["crit"] == nil else {
-      throw UnusableReply("\(kind.name)'s header has crit, which is not understood")
+      throw UnusableReply("the \(text)'s header has crit, which is not understood")
     }
     if let type = header["typ"] {
       guard type.stringValue?.lowercased() == "jwt" else {
-        throw UnusableReply("\(kind.name)'s typ is not JWT")
+        throw UnusableReply("the \(text)'s typ is not JWT")
       }
     }
     if let kid = header["kid"] {
-      guard let text = kid.stringValue else {
-        throw UnusableReply("\(kind.name)'s kid is not a string")
+      guard let name = kid.stringValue else {
+        throw UnusableReply("the \(text)'s kid is not a string")
       }
-      self.kid = text
+      self.kid = name
     } else {
       kid = nil
     }

@@ -16,7 +16,7 @@ extension OIDCAuthorize {
     switch event {
     case .provider(.idTokenVerified(let verdict)) where !retrying.isPaused:
       switch verdict {
-      case .genuine(let payload):
+      case .genuine(let payload, _):
         return read(payload, attempt, redirectURI, at: transition.now)
       case .refused(let message), .keyless(let message): return .fail(.protocolError(message))
       case .unreachable(let message, reply: _):

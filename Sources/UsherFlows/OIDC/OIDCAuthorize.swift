@@ -271,7 +271,8 @@ extension OIDCAuthorize {
     let (signIn, answer) = OIDCSignIn.begin(
       tokens, attempt.metadata,
       .init(
-        nonce: attempt.nonce, code: Sealed(code), state: attempt.state, maxAge: maxAge,
+        nonce: attempt.nonce, code: provider.settings.hasIDTokens ? Sealed(code) : nil,
+        state: provider.settings.hasIDTokens ? attempt.state : nil, maxAge: maxAge,
         acrValues: acrValues, account: request.account, keepAlive: request.keepAlive,
         dpopKey: attempt.dpopKey,
         request: SignInOptions(

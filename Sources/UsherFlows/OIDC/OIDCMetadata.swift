@@ -28,6 +28,9 @@ package struct OIDCMetadata: Codable, Sendable, Equatable {
   /// The algorithms with which the provider signs its answers to authorization requests
   /// (`authorization_signing_alg_values_supported`); nil if the metadata does not list them.
   package var responseAlgorithms: [String]?
+  /// The algorithms with which the provider signs userinfo answers
+  /// (`userinfo_signing_alg_values_supported`); nil if the metadata does not list them.
+  package var userinfoAlgorithms: [String]?
   /// Whether the provider adds `iss` to every redirect (RFC 9207 §3). A redirect without it is then
   /// refused.
   package var namesIssuerInRedirect = false

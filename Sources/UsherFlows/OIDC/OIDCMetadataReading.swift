@@ -74,6 +74,7 @@ extension OIDCMetadata {
     clientAuthAlgorithms = reader.texts("token_endpoint_auth_signing_alg_values_supported")
     idTokenAlgorithms = reader.texts("id_token_signing_alg_values_supported")
     responseAlgorithms = reader.texts("authorization_signing_alg_values_supported")
+    userinfoAlgorithms = reader.texts("userinfo_signing_alg_values_supported")
     scopes = reader.texts("scopes_supported")
     responseModes = reader.texts("response_modes_supported")
     dpopAlgorithms = reader.texts("dpop_signing_alg_values_supported")

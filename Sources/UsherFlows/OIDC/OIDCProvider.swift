@@ -24,7 +24,19 @@ extension ProviderDefinition where Settings == OIDCSettings {
     .discovered { [provider] in OIDCTokens(provider: provider, metadata: $0) }
   }
 
+  var credentialNames: [String] {
+    [settings.clientCredential, settings.protection.decryptionCredential].compactMap(\.self)
+  }
+
   func flaw(of credential: Secret, named name: String) -> String? {
+    if name == settings.protection.decryptionCredential {
+      guard let key = DecryptionKey(pem: credential) else { return DecryptionKey.flaw }
+      if let flaw = settings.protection.encryptions.lazy.compactMap(key.flaw(for:)).first {
+        return flaw
+      }
+    }
+    guard name != settings.protection.decryptionCredential || name == settings.clientCredential
+    else { return nil }
     if settings.clientAuth.usesCertificate {
       do throws(InvalidValue) {
         _ = try ClientCertificate(pem: credential, named: name, of: provider.name)

@@ -46,9 +46,14 @@ struct OIDCSignIn: RetryingMachine, Codable, Sendable, Equatable {
     /// Verifies the signature of the ID token. Next: asking, or the end.
     case verifying(Sealed<Secret>, RetryBackoff)
     /// Fetches the profile. Holds the claims of the ID token; nil if there was no ID token. Next:
-    /// the end.
+    /// verifyingUserinfo, or the end.
     case asking(PersonClaims?, RetryBackoff?)
+    /// Decrypts a profile that came as a token, and verifies its signature. Next: the end.
+    case verifyingUserinfo(PersonClaims?, Sealed<Secret>, RetryBackoff)
   }
+
+  /// What could not be read although the sign-in goes on.
+  private var warning: String?
 
   /// What the account keeps of the verified ID token; nil before the verification, without an ID
   /// token, and in flows that an older version stored after it.
@@ -87,7 +92,7 @@ struct OIDCSignIn: RetryingMachine, Codable, Sendable, Equatable {
   var view: FlowView {
     switch phase {
     case .verifying: waiting("verifying", for: "the ID token's verification")
-    case .asking: waiting("userinfo", for: "the provider's profile")
+    case .asking, .verifyingUserinfo: waiting("userinfo", for: "the provider's profile")
     }
   }
 
@@ -98,6 +103,8 @@ struct OIDCSignIn: RetryingMachine, Codable, Sendable, Equatable {
     case .verifying(let token, let retrying):
       verifying(event, token, retrying, provider.settings, now)
     case .asking(let person, let retrying): asking(event, person, retrying, provider.settings)
+    case .verifyingUserinfo(let person, let token, let retrying):
+      verifyingUserinfo(event, person, token, retrying, provider.settings, now)
     }
   }
 
@@ -106,8 +113,8 @@ struct OIDCSignIn: RetryingMachine, Codable, Sendable, Equatable {
     _ settings: OIDCSettings, _ now: Timestamp
   ) -> Answer<OIDCCall> {
     switch event {
-    case .provider(.idTokenVerified(.genuine(let payload))):
-      return validateClaims(payload, token.unsealed(), settings, now)
+    case .provider(.idTokenVerified(.genuine(let payload, let decrypted))):
+      return validateClaims(payload, decrypted ?? token.unsealed(), settings, now)
     case .provider(.idTokenVerified(.refused(let message))),
       .provider(.idTokenVerified(.keyless(let message))):
       return refuse(.protocolError(message))
@@ -127,8 +134,8 @@ struct OIDCSignIn: RetryingMachine, Codable, Sendable, Equatable {
   ) -> Answer<OIDCCall> {
     let algorithm: SigningAlgorithm
     do {
-      let accepted = SigningAlgorithm.accepted(by: metadata)
-      algorithm = try JOSEHeader(of: token, accepting: accepted).algorithm
+      let protection = TokenProtection(of: .idToken, metadata, settings)
+      algorithm = try JOSEHeader(of: token, protection).algorithm
     } catch {
       return refuse(.protocolError(error.message))
     }
@@ -147,6 +154,7 @@ struct OIDCSignIn: RetryingMachine, Codable, Sendable, Equatable {
             about: claims, issuer: expected.issuer, clientID: expected.clientID, now: now)))
     case .success(let claims):
       guard isWanted(claims.person) else { return refuse(.otherPerson) }
+      warning = ClaimSources.warning(in: payload)
       verified = Verified(
         idToken: IDToken(token: Sealed(token), expiresAt: claims.expiresAt),
         signIn: claims.signIn)
@@ -183,32 +191,75 @@ struct OIDCSignIn: RetryingMachine, Codable, Sendable, Equatable {
   ///
   /// If there is an ID token, the profile is optional: a failure to fetch it does not fail the
   /// sign-in. A `sub` that differs from the ID token's always does.
-  private func mergeUserinfo(
+  private mutating func mergeUserinfo(
     _ outcome: CallOutcome, of person: PersonClaims?, _ settings: OIDCSettings
   ) -> Answer<OIDCCall> {
-    let failure: Failure
     switch outcome {
     case .reply(let reply):
-      let members = settings.oauth2?.userinfo
-      switch UserinfoReply(reply, subject: person?.subject, members: members) {
-      case .claims(let claims):
-        guard isWanted(claims) else { return refuse(.otherPerson) }
-        return finish(person?.merging(claims) ?? claims)
-      case .otherSubject:
-        let message = "the userinfo endpoint returned another sub than the ID token"
-        return refuse(.protocolError(message))
-      case .unusable(let message): failure = .protocolError(message)
-      }
-    case .unreachable(let message, _): failure = .unreachable(message)
-    case .unreadable(let message), .noToken(let message): failure = .protocolError(message)
+      let parsed = UserinfoReply(
+        reply, subject: person?.subject, members: settings.oauth2?.userinfo, settings.protection)
+      return merge(parsed, reply.body, of: person)
+    case .unreachable(let message, _): return finish(person, without: .unreachable(message))
+    case .unreadable(let message), .noToken(let message):
+      return finish(person, without: .protocolError(message))
     }
-    return person.map(finish) ?? refuse(failure)
+  }
+
+  /// - Parameter payload: The JSON object with the claims.
+  private mutating func merge(
+    _ reply: UserinfoReply, _ payload: [UInt8], of person: PersonClaims?
+  ) -> Answer<OIDCCall> {
+    switch reply {
+    case .claims(let claims):
+      guard isWanted(claims) else { return refuse(.otherPerson) }
+      warning = ClaimSources.warning(in: payload) ?? warning
+      return finish(person?.merging(claims) ?? claims)
+    case .token(let token):
+      phase = .verifyingUserinfo(person, Sealed(token), RetryBackoff())
+      problem = nil
+      return .proceed(effects)
+    case .otherSubject:
+      let message = "the userinfo endpoint returned another sub than the ID token"
+      return refuse(.protocolError(message))
+    case .unusable(let message): return finish(person, without: .protocolError(message))
+    }
+  }
+
+  private mutating func verifyingUserinfo(
+    _ event: FlowEvent<OIDCCall>, _ person: PersonClaims?, _ token: Sealed<Secret>,
+    _ retrying: RetryBackoff, _ settings: OIDCSettings, _ now: Timestamp
+  ) -> Answer<OIDCCall> {
+    switch event {
+    case .provider(.idTokenVerified(.genuine(let payload, let decrypted))):
+      let isSigned = decrypted != nil || !EncryptedToken.isEncrypted(token.unsealed())
+      let expected = UserinfoReply.Expectation(
+        issuer: metadata.issuer, clientID: settings.clientID, subject: person?.subject, now: now,
+        skew: .seconds(settings.clockSkewSeconds))
+      return merge(
+        UserinfoReply(payload: payload, isSigned: isSigned, expected), payload, of: person)
+    case .provider(.idTokenVerified(.refused(let message))),
+      .provider(.idTokenVerified(.keyless(let message))):
+      return finish(person, without: .protocolError(message))
+    case .provider(.idTokenVerified(.unreachable(let message, reply: _))):
+      let failure = Failure.unreachable(message)
+      guard person == nil,
+        let pause = pause(
+          retrying, failure, { $0.phase = .verifyingUserinfo(person, token, $1) })
+      else { return finish(person, without: failure) }
+      return .proceed([.wake(after: pause)])
+    case .woken where retrying.isPaused, .daemon(.resumed):
+      phase = .verifyingUserinfo(person, token, retrying.resumed)
+      return .proceed(effects)
+    case .input, .browser, .provider, .daemon, .woken: return .ignore
+    }
   }
 
   private var effects: [Effect<OIDCCall>] {
     switch phase {
     case .verifying(let token, _): [.verifyIDToken(token.unsealed(), metadata: metadata)]
     case .asking: [.call(userinfo)]
+    case .verifyingUserinfo(_, let token, _):
+      [.verifyIDToken(token.unsealed(), as: .userinfo, metadata: metadata)]
     }
   }
 
@@ -224,6 +275,16 @@ struct OIDCSignIn: RetryingMachine, Codable, Sendable, Equatable {
     .fail(failure, cleanUp: OIDCCall.revoking(tokens, metadata))
   }
 
+  /// Returns the account with the claims of the ID token alone, because the profile cannot be read;
+  /// without an ID token the sign-in fails.
+  private mutating func finish(
+    _ person: PersonClaims?, without failure: Failure
+  ) -> Answer<OIDCCall> {
+    guard let person else { return refuse(failure) }
+    warning = failure.message
+    return finish(person)
+  }
+
   private func finish(_ person: PersonClaims) -> Answer<OIDCCall> {
     var grant = AccountGrant(
       subject: person.subject, label: person.label,
@@ -233,7 +294,9 @@ struct OIDCSignIn: RetryingMachine, Codable, Sendable, Equatable {
     grant.signIn = verified?.signIn
     grant.signInOptions = terms.request
     grant.dpopKey = terms.dpopKey
-    return .finish(Completion(grant: grant))
+    var completion = Completion(grant: grant)
+    completion.warning = warning
+    return .finish(completion)
   }
 }
 

@@ -1,4 +1,5 @@
 package import JSONRPC
+package import UsherConfig
 package import UsherCore
 
 /// The result of looking up the key that verifies an ID token.
@@ -19,14 +20,10 @@ extension SigningKey {
   /// A token with `kid` needs the key with that id. A token without `kid` needs a set in which
   /// exactly one key fits. A key fits if `kty`, curve or size, `use`, `key_ops` and `alg` allow it;
   /// the last three may be absent.
-  package init(
-    for token: Secret, as kind: SignedTokenKind = .idToken, in keySet: JSONValue,
-    metadata: OIDCMetadata
-  ) {
+  package init(for token: Secret, in keySet: JSONValue, _ protection: TokenProtection) {
     let header: JOSEHeader
     do {
-      header = try JOSEHeader(
-        of: token, as: kind, accepting: SigningAlgorithm.accepted(by: metadata, for: kind))
+      header = try JOSEHeader(of: token, protection)
     } catch {
       self = .refused(message: error.message)
       return
@@ -35,19 +32,30 @@ extension SigningKey {
       self = .refused(message: "the provider's key set has no keys")
       return
     }
-    let fitting = keys.lazy
-      .filter { key in
-        header.kid.map { key["kid"]?.stringValue?.hasSameBytes(as: $0) ?? false } ?? true
-      }
-      .compactMap { header.algorithm.publicKey($0) }
+    let named = keys.filter { key in
+      header.kid.map { key["kid"]?.stringValue?.hasSameBytes(as: $0) ?? false } ?? true
+    }
+    let fitting = named.lazy.compactMap { header.algorithm.publicKey($0) }
     switch fitting.prefix(2).count {
-    case 0: self = .unknownKey
+    case 0:
+      let isEd448 = header.algorithm == .edDSA && named.contains { $0["crv"] == "Ed448" }
+      self = isEd448 ? .refused(message: protection.refusalOfEd448) : .unknownKey
     case 1:
       var key = fitting.first ?? [:]
       key["kid"] = .string(header.kid ?? "only")
       self = .key(.object(key), header.algorithm)
-    default: self = .refused(message: "more than one key of the provider fits \(kind.name)")
+    default:
+      self = .refused(
+        message: "more than one key of the provider fits the \(protection.reply.text)")
     }
+  }
+}
+
+extension TokenProtection {
+  fileprivate var refusalOfEd448: String {
+    "the \(reply.text) is signed with a key on the curve Ed448, which is not supported: register "
+      + "the client for another algorithm, such as ES256"
+      + (reply.signingSetting.map { " (\($0))" } ?? "")
   }
 }
 
@@ -58,7 +66,7 @@ extension SigningAlgorithm {
     guard key.allows("use", "sig"), key.allows("alg", rawValue), key.isForVerifying else {
       return nil
     }
-    let (kty, crv, members) = form
+    guard let (kty, crv, members) = form else { return nil }
     guard key["kty"]?.stringValue == kty else { return nil }
     if let crv, key["crv"]?.stringValue != crv { return nil }
     var needed: [String: JSONValue] = ["kty": .string(kty), "alg": .string(rawValue)]
@@ -73,13 +81,15 @@ extension SigningAlgorithm {
     return needed
   }
 
-  private var form: (kty: String, crv: String?, members: [String]) {
+  /// The form of a public key; nil if the client secret is the key.
+  private var form: (kty: String, crv: String?, members: [String])? {
     switch self {
     case .rs256, .rs384, .rs512, .ps256, .ps384, .ps512: ("RSA", nil, ["n", "e"])
     case .es256: ("EC", "P-256", ["x", "y"])
     case .es384: ("EC", "P-384", ["x", "y"])
     case .es512: ("EC", "P-521", ["x", "y"])
     case .edDSA: ("OKP", "Ed25519", ["x"])
+    case .hs256, .hs384, .hs512: nil
     }
   }
 }

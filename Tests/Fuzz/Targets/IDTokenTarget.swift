@@ -1,4 +1,5 @@
 import JSONRPC
+import UsherConfig
 import UsherCore
 
 @testable import UsherFlows
@@ -19,22 +20,33 @@ extension FuzzTarget {
     if !lines[3].isEmpty {
       metadata.idTokenAlgorithms = lines[3].text.split(separator: ",").map(String.init)
     }
-    try checkKey(of: token, lines[0], lines[2], metadata)
+    try checkKey(
+      of: token, lines[0], lines[2], accepting: metadata.idTokenAlgorithms ?? ["RS256"],
+      TokenProtection(algorithms: SigningAlgorithm.accepted(by: metadata)))
+    // An HMAC algorithm uses no key of the key set, even if it is configured.
+    try checkKey(
+      of: token, lines[0], lines[2], accepting: [],
+      TokenProtection(algorithms: [.hs256, .hs384, .hs512]))
     try ClaimsCheck(claims: HTTPReply(status: 200, body: lines[1]).jsonObject)
       .check(IDTokenClaims.check(payload: lines[1], ClaimsCheck.expectation))
     // The whole input as a token, which need not be encoded.
-    _ = try? JOSEHeader(of: Secret(input.text), accepting: Set(SigningAlgorithm.allCases))
+    _ = try? JOSEHeader(
+      of: Secret(input.text), TokenProtection(algorithms: Set(SigningAlgorithm.allCases)))
+    for algorithm in SigningAlgorithm.allCases {
+      try require(
+        !algorithm.isValid(Secret(input.text), by: Secret("client-secret")), "a MAC was guessed")
+    }
   }
 }
 
 private func checkKey(
-  of token: Secret, _ header: [UInt8], _ keySet: [UInt8], _ metadata: OIDCMetadata
+  of token: Secret, _ header: [UInt8], _ keySet: [UInt8], accepting accepted: [String],
+  _ protection: TokenProtection
 ) throws {
   let keySet = (try? JSONValue(parsing: keySet)) ?? .null
   let members = HTTPReply(status: 200, body: header).jsonObject ?? [:]
   let name = members["alg"]?.stringValue ?? ""
-  let accepted = metadata.idTokenAlgorithms ?? ["RS256"]
-  switch SigningKey(for: token, in: keySet, metadata: metadata) {
+  switch SigningKey(for: token, in: keySet, protection) {
   case .refused(let message): try requireShowable(message, "the refusal of the token")
   case .unknownKey: break
   case .key(let key, let algorithm):

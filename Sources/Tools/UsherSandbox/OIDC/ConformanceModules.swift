@@ -75,6 +75,22 @@ package struct ConformanceModule: Sendable {
     .init("MissingCHash", claims(["c_hash": .null])),
     .init("InvalidCHash", claims(["c_hash": "AAAA"]), refusedBy: "c_hash"),
     .init("SignedUsingES256", ["idToken": ["alg": "ES256"]]),
+    .init("SignedUsingHS256", ["idToken": ["alg": "HS256"]]),
+    .init(
+      "AggregatedClaims",
+      [
+        "userinfo": [
+          "_claim_names": ["address": "bank"], "_claim_sources": ["bank": ["JWT": "e30.e30.c2ln"]],
+        ]
+      ]),
+    .init(
+      "DistributedClaims",
+      [
+        "userinfo": [
+          "_claim_names": ["address": "bank"],
+          "_claim_sources": ["bank": ["endpoint": "https://bank.example/claims"]],
+        ]
+      ]),
     .init("FormPost", mode: .formPost),
     .init(
       "FormPostError",
@@ -121,6 +137,8 @@ package struct ConformanceModule: Sendable {
       "MCPDPoPUnknownAlgorithm", ["discovery": ["dpop_signing_alg_values_supported": ["RS256"]]],
       refusedBy: "ES256"),
     .init("SigningKeyRotation", rotation: .withdrawingOld),
+    .init(
+      "SigningKeyRotationJustBeforeSigningNative", ["rotateKeysBeforeSigning": true]),
     .init("SigningKeyRotationJustBeforeSigning", during: .refresh, rotation: .withdrawingOld),
   ]
 }

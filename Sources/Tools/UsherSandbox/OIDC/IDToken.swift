@@ -21,13 +21,45 @@ struct Claims: JWTPayload {
   func verify(using algorithm: some JWTAlgorithm) {}
 }
 
+/// The keys of the client for which a token is.
+package struct TokenRecipient: Sendable {
+  /// The client secret; nil for a public client.
+  var secret: String?
+  /// The client's key set.
+  var keySet: JSON?
+
+  package init(secret: String? = nil, keySet: JSON? = nil) {
+    self.secret = secret
+    self.keySet = keySet
+  }
+}
+
 extension SigningKeys {
-  /// Signs claims as the settings say: correctly by default, incorrectly if the settings demand it.
+  /// Signs and encrypts claims as the settings say: correctly by default, incorrectly if the
+  /// settings demand it.
   package func idToken(
-    _ claims: [String: JSON], _ settings: IDTokenSettings
+    _ claims: [String: JSON], _ settings: IDTokenSettings,
+    for recipient: TokenRecipient = TokenRecipient()
+  ) async throws -> String {
+    guard let encryption = settings.encryption else {
+      return try await signed(claims, settings, for: recipient)
+    }
+    let content =
+      if encryption.unsigned == true {
+        String(
+          decoding: JSON.object(claims.applying(overrides: settings.claims ?? [:])).encoded(),
+          as: UTF8.self)
+      } else {
+        try await signed(claims, settings, for: recipient)
+      }
+    return try encryption.encrypted(content, for: recipient.keySet)
+  }
+
+  private func signed(
+    _ claims: [String: JSON], _ settings: IDTokenSettings, for recipient: TokenRecipient
   ) async throws -> String {
     let algorithm = settings.alg ?? .rs256
-    let (keys, kid) = try await signer(algorithm)
+    let (keys, kid) = try await signer(algorithm, recipient)
     var header: [String: JSON] = ["typ": .string(settings.typ ?? "JWT")]
     header["kid"] = (settings.kid ?? kid).map { .string($0) }
     header = header.applying(overrides: settings.header ?? [:])
@@ -39,7 +71,7 @@ extension SigningKeys {
 
   /// Returns a collection with just one key, which signs whatever key id the header names.
   private func signer(
-    _ algorithm: IDTokenSettings.Algorithm
+    _ algorithm: IDTokenSettings.Algorithm, _ recipient: TokenRecipient
   ) async throws -> (keys: JWTKeyCollection, kid: String?) {
     let keys = JWTKeyCollection()
     guard let rsa = rsa.last, let ec = ec.last else { return (keys, nil) }
@@ -49,6 +81,11 @@ extension SigningKeys {
       return (await keys.add(rsa: key, digestAlgorithm: .sha256), rsa.kid)
     case .es256:
       return (await keys.add(ecdsa: try ES256PrivateKey(backing: ec.key)), ec.kid)
+    case .hs256:
+      guard let secret = recipient.secret else {
+        throw OAuthError("server_error", "the client has no secret", status: 500)
+      }
+      return (await keys.add(hmac: .init(clientSecret: secret), digestAlgorithm: .sha256), nil)
     case .unsigned:
       return (await keys.addUnsecuredNone(), nil)
     case .publicKeyHMAC:
@@ -65,6 +102,15 @@ extension SigningKeys {
     else { return token }
     let other = token[target] == "A" ? "B" : "A"
     return token.replacingCharacter(at: target, with: other)
+  }
+}
+
+extension HMACKey {
+  /// Creates the key for a client secret. JWTKit takes no key that is shorter than the hash, and
+  /// zeros at its end change nothing (RFC 2104 §2).
+  init(clientSecret secret: String) {
+    let missing = max(0, SHA256.byteCount - secret.utf8.count)
+    self.init(from: Array(secret.utf8) + Array(repeating: 0, count: missing))
   }
 }
 

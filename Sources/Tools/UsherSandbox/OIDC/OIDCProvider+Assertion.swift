@@ -51,11 +51,7 @@ extension OIDCBackend {
     if let set = settings.clientKeys[id] {
       try await keys.add(jwks: set.decoded(as: JWKS.self))
     } else if let secret = client.secret {
-      // JWTKit takes no key that is shorter than the hash, and zeros at its end change nothing
-      // (RFC 2104 §2).
-      let missing = max(0, SHA256.byteCount - secret.utf8.count)
-      let key = Array(secret.utf8) + Array(repeating: 0, count: missing)
-      await keys.add(hmac: HMACKey(from: key), digestAlgorithm: .sha256)
+      await keys.add(hmac: HMACKey(clientSecret: secret), digestAlgorithm: .sha256)
     } else {
       throw OAuthError.client("no key of this client is registered")
     }

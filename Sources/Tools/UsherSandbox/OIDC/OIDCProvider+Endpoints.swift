@@ -36,7 +36,20 @@ extension OIDCBackend {
       return reply
     }
     let claims = permission.personClaims(and: permission.claims.userinfo)
-    return .json(.object(claims.applying(overrides: settings.userinfo)))
+      .applying(overrides: settings.userinfo)
+    let protection = settings.userinfoToken
+    guard protection.omit != true else { return .json(.object(claims)) }
+    return await respondingWithOAuthErrors {
+      let names: [String: JSON] = [
+        "iss": .string(issuer(call)), "aud": .string(permission.clientID),
+      ]
+      let token = try await keys.idToken(
+        claims.merging(names) { claim, _ in claim }, protection, for: recipient(permission.clientID)
+      )
+      return Reply(
+        status: 200, headers: ["Content-Type": "application/jwt", "Cache-Control": "no-store"],
+        body: Array(token.utf8))
+    }
   }
 
   /// Returns a bearer challenge; without an error code if the request had no token (RFC 6750 §3.1).

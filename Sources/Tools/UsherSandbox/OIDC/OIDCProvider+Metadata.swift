@@ -7,6 +7,7 @@ extension OIDCBackend {
       "none", "client_secret_basic", "client_secret_post", "tls_client_auth",
       "self_signed_tls_client_auth",
     ]
+    let encryptions: JSON = ["RSA-OAEP-256", "ECDH-ES", "ECDH-ES+A128KW", "ECDH-ES+A256KW"]
     var document: [String: JSON] = [
       "issuer": .string(issuer),
       "authorization_endpoint": url("authorize"),
@@ -24,7 +25,10 @@ extension OIDCBackend {
         "authorization_code", "refresh_token", "urn:ietf:params:oauth:grant-type:device_code",
       ],
       "subject_types_supported": ["public"],
-      "id_token_signing_alg_values_supported": ["RS256", "ES256"],
+      "id_token_signing_alg_values_supported": ["RS256", "ES256", "HS256"],
+      "userinfo_signing_alg_values_supported": ["RS256", "ES256", "HS256"],
+      "id_token_encryption_alg_values_supported": encryptions,
+      "userinfo_encryption_alg_values_supported": encryptions,
       "scopes_supported": [
         "openid", "profile", "email", "phone", "address", "offline_access",
       ],

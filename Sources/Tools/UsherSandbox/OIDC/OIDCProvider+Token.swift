@@ -54,6 +54,11 @@ extension OIDCBackend {
       now: context.clock.now())
   }
 
+  /// Returns the keys of a client.
+  func recipient(_ clientID: String) -> TokenRecipient {
+    TokenRecipient(secret: clients.named(clientID)?.secret, keySet: settings.clientKeys[clientID])
+  }
+
   /// Returns the successful response (RFC 6749 §5.1), with the overrides from the settings.
   ///
   /// - Parameter code: The code of the authorization request; nil if there was none.
@@ -74,7 +79,10 @@ extension OIDCBackend {
       let claims = tokens.authorization.idTokenClaims(
         issuer: issuer(call), accessToken: tokens.accessToken, code: code,
         lifetime: settings.idTokenSeconds, now: context.clock.now())
-      members["id_token"] = .string(try await keys.idToken(claims, settings.idToken))
+      if settings.rotateKeysBeforeSigning { keys.rotate(removingOld: true) }
+      members["id_token"] = .string(
+        try await keys.idToken(
+          claims, settings.idToken, for: recipient(tokens.authorization.clientID)))
     }
     var reply = Reply.json(.object(members.applying(overrides: settings.tokenReply)))
     reply.headers["Pragma"] = "no-cache"

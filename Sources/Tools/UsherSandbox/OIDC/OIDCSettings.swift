@@ -19,6 +19,8 @@ package struct OIDCBackendSettings: BackendSettings, Hashable {
   package var bindRefreshScope = false
   /// Whether a refresh returns a new ID token (OIDC Core §12.2).
   package var idTokenOnRefresh = true
+  /// Whether the keys are replaced each time before an ID token is signed.
+  package var rotateKeysBeforeSigning = false
   /// The methods by which clients may authenticate themselves, of OIDC Core §9; empty: all that the
   /// sandbox knows.
   package var clientAuthMethods: [String] = []
@@ -42,6 +44,8 @@ package struct OIDCBackendSettings: BackendSettings, Hashable {
   package var idToken = IDTokenSettings()
   /// How signed authorization responses are signed (JARM). With `omit` they are not signed.
   package var signedResponse = IDTokenSettings()
+  /// How userinfo answers are signed and encrypted. With `omit` they are JSON.
+  package var userinfoToken = IDTokenSettings(omit: true)
   package var discovery: [String: JSON] = [:]
   package var tokenReply: [String: JSON] = [:]
   package var deviceReply: [String: JSON] = [:]
@@ -80,15 +84,19 @@ package struct OIDCBackendSettings: BackendSettings, Hashable {
       return "clockOffsetSeconds must be at most \(Self.seconds.upperBound)"
     }
     return IDTokenSettings.unknownMember(of: changes, "idToken")
+      ?? IDTokenSettings.unknownMember(of: changes, "userinfoToken")
       ?? IDTokenSettings.unknownMember(of: changes, "signedResponse")
   }
 }
 
-/// How ID tokens or authorization responses are signed, correctly or not.
+/// How ID tokens, userinfo answers or authorization responses are signed and encrypted, correctly
+/// or not.
 package struct IDTokenSettings: Sendable, Hashable, Codable {
   package enum Algorithm: String, Sendable, Codable {
     case rs256 = "RS256"
     case es256 = "ES256"
+    /// HMAC with the client secret.
+    case hs256 = "HS256"
     /// The token has no signature.
     case unsigned = "none"
     /// HMAC with the PEM of the RSA public key as its secret, for key confusion attacks.
@@ -107,11 +115,13 @@ package struct IDTokenSettings: Sendable, Hashable, Codable {
   package var badSignature: Bool?
   /// Whether responses omit the ID token.
   package var omit: Bool?
+  /// How the signed token is encrypted, for the key of the client in `clientKeys`; nil: it is not.
+  package var encryption: TokenEncryption?
 
-  package init() {}
+  package init(omit: Bool? = nil) { self.omit = omit }
 
   private static let names: Set<String> = [
-    "alg", "kid", "typ", "header", "claims", "badSignature", "omit",
+    "alg", "kid", "typ", "header", "claims", "badSignature", "omit", "encryption",
   ]
 
   /// Returns why a change of these settings is invalid, or nil if its members are known.
