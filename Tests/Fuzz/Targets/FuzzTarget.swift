@@ -30,7 +30,8 @@ package struct FuzzTarget: Sendable {
   package static let all: [FuzzTarget] =
     [
       .lineSplitter, .json, .jsonTime, .replyCache, .toml, .config, .redirect, .challenge, .idToken,
-      .signedResponse, .tokenReply, .secretMask, .storedFlow, .sealedRow, .auditRows, .backup, .bus,
+      .encryptedToken, .signedResponse, .tokenReply, .secretMask, .storedFlow, .sealedRow,
+      .auditRows, .backup, .bus,
     ] + ProviderType.configurable.map { .providerAnswers($0) }
 }
 
