@@ -1,5 +1,5 @@
 import Testing
-import UsherFlows
+import UsherCore
 import UsherTestKit
 
 @Suite("Challenges of services that refuse a token")

@@ -1,3 +1,4 @@
+import UsherCore
 import UsherFlows
 
 extension FuzzTarget {
