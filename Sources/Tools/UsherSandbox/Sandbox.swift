@@ -76,7 +76,7 @@ package struct Sandbox: Sendable {
       pages: try Pages.parsed.get(), mailServer: configuration.mailServer, tls: tls)
     let backends = Self.backends(context)
     let segments = backends.flatMap(\.endpoints).compactMap { $0.path.split(separator: "/").first }
-    let taken = Set(segments).union(["_control", ".well-known", "outbox"])
+    let taken = Set(segments).union(["_control", ".well-known", "outbox", "mcp", "mcp-metadata"])
     guard Self.isPath(configuration.issuerPath, outside: taken) else {
       throw ConfigurationError(
         description: "the issuer path must look like /oidc and not start with a reserved name: "

@@ -1,10 +1,18 @@
 /// The registered clients, and how they authenticate at the token endpoint.
 package struct ClientRegistry: Sendable {
-  package let all: [Client]
+  package private(set) var all: [Client]
 
   package init(_ all: [Client]) {
     self.all = all
   }
+
+  /// Adds a client, or replaces the one with its id.
+  mutating func set(_ client: Client) {
+    remove(client.id)
+    all.append(client)
+  }
+
+  mutating func remove(_ id: String) { all.removeAll { $0.id == id } }
 
   package func named(_ id: String) -> Client? {
     all.first { $0.id == id }

@@ -199,6 +199,11 @@ package struct TokenLedger: Sendable {
     accessTokens = ExpiringTable()
   }
 
+  /// Revokes all grants of a client.
+  mutating func revokeGrants(of client: String) {
+    grants.updateAll { if $0.authorization.clientID == client { $0.revoked = true } }
+  }
+
   /// Revokes all grants, like a provider that lost its sessions.
   package mutating func revokeAll() {
     grants.updateAll { $0.revoked = true }

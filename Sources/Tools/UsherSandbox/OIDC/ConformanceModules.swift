@@ -19,13 +19,15 @@ package struct ConformanceModule: Sendable {
 
   package enum Phase: String, Sendable {
     case signIn, refresh
+    /// A sign-in for a protected resource, which begins with the resource's own metadata.
+    case resource
   }
 
   enum Rotation: Sendable {
     case keepingOld, withdrawingOld
   }
 
-  private init(
+  init(
     _ name: String, _ settings: [String: JSON] = [:], during phase: Phase = .signIn,
     refusedBy fault: String = "", mode: ResponseMode? = nil, rotation: Rotation? = nil
   ) {
@@ -148,7 +150,7 @@ extension OIDCBackend {
   func readModules(_ call: EndpointCall) async -> Reply {
     .json([
       "modules": .array(
-        ConformanceModule.all.map { module in
+        (ConformanceModule.all + ConformanceModule.mcp).map { module in
           [
             "name": .string(module.name), "phase": .string(module.phase.rawValue),
             "isAccepted": .bool(module.isAccepted), "fault": .string(module.fault),
@@ -163,7 +165,9 @@ extension OIDCBackend {
   func chooseModule(_ call: EndpointCall) async -> Reply {
     await respondingWithOAuthErrors {
       guard let body = try? JSON(parsing: call.body), case .string(let name)? = body["name"],
-        let module = ConformanceModule.all.first(where: { $0.name == name })
+        let module = (ConformanceModule.all + ConformanceModule.mcp).first(where: {
+          $0.name == name
+        })
       else { throw OAuthError("invalid_request", "name must be the name of a module") }
       apply(try OIDCBackendSettings().changed(by: module.settings))
       if let rotation = module.rotation {

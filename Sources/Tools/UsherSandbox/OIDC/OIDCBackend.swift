@@ -4,7 +4,9 @@
 /// By default it is as strict as the RFCs ask. Its settings make it misbehave.
 package actor OIDCBackend: Backend {
   let context: BackendContext
-  let clients: ClientRegistry
+  var clients: ClientRegistry
+  /// The clients that have registered themselves, by their ids.
+  var registrations: [String: Registration] = [:]
   nonisolated let path: String
   var settings = OIDCBackendSettings()
   var ledger: Ledger
@@ -28,7 +30,8 @@ package actor OIDCBackend: Backend {
     [
       Endpoint("discovery", .get, "\(path)/.well-known/openid-configuration", handle: discovery),
       Endpoint(
-        "discovery", .get, "/.well-known/oauth-authorization-server\(path)", handle: discovery),
+        "discovery", .get, "/.well-known/oauth-authorization-server\(path)",
+        handle: oauthDiscovery),
       Endpoint("jwks", .get, "\(path)/jwks", handle: jwks),
       Endpoint("jwks", .get, "\(path)/.well-known/{client}/jwks.json", handle: jwksOfClient),
       Endpoint("authorize", .get, "\(path)/authorize", handle: authorize),
@@ -43,6 +46,27 @@ package actor OIDCBackend: Backend {
       Endpoint("introspection", .post, "\(path)/introspect", handle: introspect),
       Endpoint("device", .post, "\(path)/device_authorization", handle: authorizeDevice),
       Endpoint("device_page", .get, "\(path)/device", handle: devicePage),
+    ] + registrationEndpoints + resourceEndpoints
+  }
+
+  private nonisolated var registrationEndpoints: [Endpoint] {
+    let place = "\(path)/register/{id}"
+    return [
+      Endpoint("registration", .post, "\(path)/register", handle: register),
+      Endpoint("registration", .get, place, handle: readRegistration),
+      Endpoint("registration", .put, place, handle: updateRegistration),
+      Endpoint("registration", .delete, place, handle: deleteRegistration),
+    ]
+  }
+
+  private nonisolated var resourceEndpoints: [Endpoint] {
+    let (resource, wellKnown) = (Self.resourcePath, Self.wellKnownResource)
+    return [
+      Endpoint("resource", .get, resource, handle: serveResource),
+      Endpoint("resource", .post, resource, handle: serveResource),
+      Endpoint("resource_metadata", .get, wellKnown, handle: resourceMetadata),
+      Endpoint("resource_metadata", .get, wellKnown + resource, handle: resourceMetadata),
+      Endpoint("resource_metadata", .get, Self.customResourceMetadata, handle: resourceMetadata),
     ]
   }
 
@@ -51,6 +75,7 @@ package actor OIDCBackend: Backend {
       Endpoint("settings", .get, "/_control/settings", handle: readSettings),
       Endpoint("settings", .post, "/_control/settings", handle: changeSettings),
       Endpoint("settings", .delete, "/_control/settings", handle: resetSettings),
+      Endpoint("registrations", .get, "/_control/registrations", handle: readRegistrations),
       Endpoint("module", .get, "/_control/modules", handle: readModules),
       Endpoint("module", .post, "/_control/module", handle: chooseModule),
       Endpoint("keys", .post, "/_control/keys/rotate", handle: rotateKeys),

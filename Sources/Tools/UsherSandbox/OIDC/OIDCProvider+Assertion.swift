@@ -15,15 +15,20 @@ extension OIDCBackend {
     guard accepted.isEmpty || accepted.contains(method) else {
       throw OAuthError.client("the method \(method) is not accepted")
     }
-    if let (client, method) = holder {
+    let client: Client
+    if let (certified, method) = holder {
       guard Self.method(call, form) == "none" else {
         throw OAuthError("invalid_request", "the client uses two authentication methods at once")
       }
-      try authenticateByCertificate(client, method, call)
-      return client
+      try authenticateByCertificate(certified, method, call)
+      client = certified
+    } else if form.has("client_assertion") {
+      client = try await authenticateByAssertion(call, form)
+    } else {
+      client = try clients.authenticate(call, form)
     }
-    guard form.has("client_assertion") else { return try clients.authenticate(call, form) }
-    return try await authenticateByAssertion(call, form)
+    try checkRegistration(of: client.id, method: method)
+    return client
   }
 
   /// The name of the method in OIDC Core §9. An assertion counts as `private_key_jwt`.
@@ -48,7 +53,7 @@ extension OIDCBackend {
       throw OAuthError.client("client_id is missing or unknown")
     }
     let keys = JWTKeyCollection()
-    if let set = settings.clientKeys[id] {
+    if let set = settings.clientKeys[id] ?? registrations[id]?.keys {
       try await keys.add(jwks: set.decoded(as: JWKS.self))
     } else if let secret = client.secret {
       await keys.add(hmac: HMACKey(clientSecret: secret), digestAlgorithm: .sha256)

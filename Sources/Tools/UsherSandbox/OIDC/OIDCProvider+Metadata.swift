@@ -1,6 +1,20 @@
 extension OIDCBackend {
   /// Returns the metadata of OIDC Discovery §3 and RFC 8414 §2 as one document.
   func discovery(_ call: EndpointCall) async -> Reply {
+    guard settings.discoveryDocuments != .oauth else { return Self.noDocument }
+    return document(call)
+  }
+
+  /// Returns the metadata at the address of RFC 8414.
+  func oauthDiscovery(_ call: EndpointCall) async -> Reply {
+    guard settings.discoveryDocuments != .openid else { return Self.noDocument }
+    return document(call)
+  }
+
+  private static let noDocument = Reply.refusal(
+    "invalid_request", "the metadata is elsewhere", status: 404)
+
+  private func document(_ call: EndpointCall) -> Reply {
     let issuer = issuer(call)
     func url(_ name: String) -> JSON { .string("\(issuer)/\(name)") }
     let methods: JSON = [
@@ -14,6 +28,7 @@ extension OIDCBackend {
       "token_endpoint": url("token"),
       "pushed_authorization_request_endpoint": url("par"),
       "require_pushed_authorization_requests": .bool(settings.requirePushedRequests),
+      "registration_endpoint": url("register"),
       "jwks_uri": url("jwks"),
       "userinfo_endpoint": url("userinfo"),
       "revocation_endpoint": url("revoke"),

@@ -1,6 +1,6 @@
 /// The settings of the OpenID provider that a test may change while it runs.
 ///
-/// The last five override members of a response: a value replaces a member, `null` removes it.
+/// The last seven override members of a response: a value replaces a member, `null` removes it.
 package struct OIDCBackendSettings: BackendSettings, Hashable {
   package var accessTokenSeconds = 300
   package var refreshTokenSeconds = 30 * 86_400
@@ -28,6 +28,19 @@ package struct OIDCBackendSettings: BackendSettings, Hashable {
   package var clientKeys: [String: JSON] = [:]
   /// Whether tokens are bound to the certificate that a client presents (RFC 8705 §3).
   package var certificateBoundTokens = false
+  /// The initial access token that a registration needs; empty: none (RFC 7591 §3).
+  package var registrationToken = ""
+  /// Seconds after which the secret of a client that has registered itself expires; 0: never.
+  package var registrationSecretSeconds = 0
+  /// The documents in which the metadata is published.
+  package var discoveryDocuments = DiscoveryDocuments.both
+  /// The scopes that a token for the protected resource must have, with spaces between them.
+  package var resourceScope = ""
+  /// Whether the challenge of the resource names the scopes, and whether it names the address of
+  /// the metadata.
+  package var challengeHasScope = true
+  package var challengeNamesMetadata = true
+  package var resourceMetadataPlace = ResourceMetadataPlace.path
   /// Whether only authorization requests that were pushed are accepted (RFC 9126 §5).
   package var requirePushedRequests = false
   /// Whether only authorization requests that the client has signed are accepted (RFC 9101 §10.5).
@@ -50,6 +63,8 @@ package struct OIDCBackendSettings: BackendSettings, Hashable {
   package var tokenReply: [String: JSON] = [:]
   package var deviceReply: [String: JSON] = [:]
   package var userinfo: [String: JSON] = [:]
+  package var registrationReply: [String: JSON] = [:]
+  package var resourceMetadata: [String: JSON] = [:]
   /// Parameters of the redirect back to the client. Values must be strings.
   package var authorizeResponse: [String: JSON] = [:]
 
@@ -75,7 +90,7 @@ package struct OIDCBackendSettings: BackendSettings, Hashable {
   package func validationError(for changes: [String: JSON]) -> String? {
     let spans = [
       accessTokenSeconds, refreshTokenSeconds, idTokenSeconds, codeSeconds, deviceCodeSeconds,
-      deviceInterval,
+      deviceInterval, registrationSecretSeconds,
     ]
     if !spans.allSatisfy(Self.seconds.contains) {
       return "seconds must be 0 to \(Self.seconds.upperBound)"
@@ -87,6 +102,15 @@ package struct OIDCBackendSettings: BackendSettings, Hashable {
       ?? IDTokenSettings.unknownMember(of: changes, "userinfoToken")
       ?? IDTokenSettings.unknownMember(of: changes, "signedResponse")
   }
+}
+
+/// The documents in which a provider publishes its metadata.
+package enum DiscoveryDocuments: String, Sendable, Hashable, Codable {
+  case both
+  /// That of OIDC Discovery §4 alone.
+  case openid
+  /// That of RFC 8414 §3 alone.
+  case oauth
 }
 
 /// How ID tokens, userinfo answers or authorization responses are signed and encrypted, correctly

@@ -1,0 +1,72 @@
+extension ConformanceModule {
+  private static let scope: JSON = "mcp:basic"
+  private static let scopesOfResource: [String: JSON] = [
+    "resourceMetadata": ["scopes_supported": ["mcp:basic", "mcp:read"]]
+  ]
+
+  /// The modules about authorization of the MCP client conformance suite in which a client is sent
+  /// to the provider by a protected resource (RFC 9728).
+  static let mcp: [ConformanceModule] = [
+    .init("auth/metadata-default", ["discoveryDocuments": "oauth"], during: .resource),
+    .init(
+      "auth/metadata-var1", ["discoveryDocuments": "openid", "challengeNamesMetadata": false],
+      during: .resource),
+    .init(
+      "auth/metadata-var2",
+      [
+        "discoveryDocuments": "oauth", "challengeNamesMetadata": false,
+        "resourceMetadataPlace": "root",
+      ], during: .resource),
+    .init(
+      "auth/metadata-var3", ["discoveryDocuments": "openid", "resourceMetadataPlace": "custom"],
+      during: .resource),
+    .init(
+      "auth/scope-from-www-authenticate",
+      ["resourceScope": scope].merging(scopesOfResource) { $1 }, during: .resource),
+    .init(
+      "auth/scope-from-scopes-supported",
+      ["resourceScope": scope, "challengeHasScope": false].merging(scopesOfResource) { $1 },
+      during: .resource),
+    .init("auth/scope-omitted-when-undefined", during: .resource),
+    .init(
+      "auth/resource-mismatch",
+      ["resourceMetadata": ["resource": "https://evil.example/mcp"]], during: .resource,
+      refusedBy: "https://evil.example/mcp"),
+    .init(
+      "auth/authorization-server-migration",
+      ["resourceMetadata": ["authorization_servers": ["https://new-server.example"]]],
+      during: .resource, refusedBy: "https://new-server.example"),
+    .init(
+      "auth/pkce-no-s256-support", ["discovery": ["code_challenge_methods_supported": []]],
+      during: .resource, refusedBy: "S256"),
+    .init("auth/iss-supported", during: .resource),
+    .init(
+      "auth/iss-not-advertised",
+      [
+        "discovery": ["authorization_response_iss_parameter_supported": .null],
+        "authorizeResponse": ["iss": .null],
+      ], during: .resource),
+    .init(
+      "auth/iss-supported-missing", ["authorizeResponse": ["iss": .null]], during: .resource,
+      refusedBy: "does not say which issuer"),
+    .init(
+      "auth/iss-wrong-issuer", ["authorizeResponse": ["iss": "https://evil.example.com"]],
+      during: .resource, refusedBy: "another issuer"),
+    .init(
+      "auth/iss-unexpected",
+      [
+        "discovery": ["authorization_response_iss_parameter_supported": .null],
+        "authorizeResponse": ["iss": "https://evil.example.com"],
+      ], during: .resource, refusedBy: "another issuer"),
+    .init(
+      "auth/metadata-issuer-mismatch", ["discovery": ["issuer": "https://evil.example"]],
+      during: .resource, refusedBy: "issuer"),
+    .init("auth/offline-access-scope", scopesOfResource, during: .resource),
+    .init(
+      "auth/offline-access-not-supported",
+      [
+        "resourceScope": scope,
+        "discovery": ["scopes_supported": ["openid", "mcp:basic", "mcp:read"]],
+      ], during: .resource),
+  ]
+}
