@@ -3,6 +3,8 @@ package struct OIDCSettings: SettingsSection {
   /// The issuer identifier (OIDC Core §2). The claim `iss` of an ID token must equal it character
   /// by character.
   package var issuer: ProviderURL
+  /// The client id that the provider gave the operator, or the daemon when it registered itself;
+  /// empty if there is none yet.
   package var clientID: String
   /// The name of the client secret in the credential store; nil means a public client.
   package var clientCredential: String?
@@ -70,7 +72,9 @@ package struct OIDCSettings: SettingsSection {
 
   package mutating func bind(_ table: SettingsTable) {
     table.required(&issuer, "issuer") { $0.hasQuery ? "must have no query" : nil }
-    table.required(&clientID, "client_id") { $0.visibleViolation(upTo: 1024) }
+    var knownID = clientID.isEmpty ? nil : clientID
+    table.setting(&knownID, "client_id") { $0.visibleViolation(upTo: 1024) }
+    clientID = knownID ?? ""
     table.setting(&clientCredential, "client_credential", violation: \.credentialViolation)
     table.setting(&clientAuth, "client_auth")
     table.setting(&assertionAudience, "client_assertion_audience")
@@ -98,16 +102,30 @@ package struct OIDCSettings: SettingsSection {
     table.setting(&revokeReplaced, "revoke_replaced")
     table.table(&endpoints, "endpoints")
     table.setting(&extraAuthorize, "extra_authorize", violation: Self.violation(extra:))
-    if let message = clientAuth.violation(hasCredential: clientCredential != nil) {
-      table.reportProblem("client_auth", message)
-    }
+    checkClient(table)
     if audienceParameter == .resource, extraAuthorize["resource"] != nil {
       table.reportProblem("extra_authorize", "resource is set by audience_parameter")
     }
     if signedRequests == .always, clientCredential == nil {
       table.reportProblem("signed_requests", "needs client_credential, the name of a private key")
     }
-    if clientCredentialsGrant, clientCredential == nil {
+  }
+
+  /// Checks the settings about the client together. Without `client_id` the daemon may register
+  /// itself, and the provider then issues the secret.
+  private func checkClient(_ table: SettingsTable) {
+    if let clientCredential, RegisteredClient.isCredentialName(clientCredential), !table.isStored {
+      table.reportProblem(
+        "client_credential",
+        "must not begin with \(RegisteredClient.credentialPrefix), the names "
+          + "of credentials that registrations have issued")
+    }
+    let hasCredential = clientCredential != nil
+    let maySecretFollow = clientID.isEmpty && clientAuth != .privateKeyJWT && !hasCredential
+    if !maySecretFollow, let message = clientAuth.violation(hasCredential: hasCredential) {
+      table.reportProblem("client_auth", message)
+    }
+    if clientCredentialsGrant, !maySecretFollow, !hasCredential {
       table.reportProblem("client_credentials_grant", "needs client_credential")
     }
   }
@@ -311,6 +329,7 @@ package struct OIDCEndpoints: SettingsSection {
   package var jwks: ProviderURL?
   package var deviceAuthorization: ProviderURL?
   package var pushedAuthorizationRequest: ProviderURL?
+  package var registration: ProviderURL?
 
   package static var blank: OIDCEndpoints { OIDCEndpoints() }
 
@@ -322,6 +341,7 @@ package struct OIDCEndpoints: SettingsSection {
     table.setting(&jwks, "jwks")
     table.setting(&deviceAuthorization, "device_authorization")
     table.setting(&pushedAuthorizationRequest, "pushed_authorization_request")
+    table.setting(&registration, "registration")
   }
 }
 

@@ -78,6 +78,12 @@ struct MethodTable: Sendable {
     wait(ProviderJWKS.self) { jwks, _, services async throws(UsherError) in
       try await services.providerService.jwks(jwks)
     }
+    wait(ProviderRegister.self) { register, _, services async throws(UsherError) in
+      try await services.providerService.register(register)
+    }
+    wait(ProviderUnregister.self) { unregister, _, services async throws(UsherError) in
+      try await services.providerService.unregister(unregister)
+    }
     wait(ProviderCheck.self) { check, _, services async throws(UsherError) in
       try await services.providerService.check(check.provider)
     }

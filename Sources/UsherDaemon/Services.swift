@@ -141,6 +141,7 @@ final class Services: Sendable {
     let handed = credentials.readPassed()
     for problem in handed.problems { dependencies.log.warning("\(problem)") }
     credentials.install(handed)
+    credentials.installClients()
     try owners.restore()
     try localAuth.restore()
     try confirm.restore()

@@ -236,8 +236,15 @@ package struct CredentialCheck: Sendable {
 extension String {
   /// Returns the message that a credential is not set, and how to set it.
   package static func missing(_ credential: String, of provider: ProviderName) -> String {
-    "credential \(credential) of provider \(provider) is not set; "
+    guard !RegisteredClient.isCredentialName(credential) else { return unregistered(provider) }
+    return "credential \(credential) of provider \(provider) is not set; "
       + "run: usherctl credential set \(credential)"
+  }
+
+  /// Returns the message that a provider has no client yet, and how it gets one.
+  package static func unregistered(_ provider: ProviderName) -> String {
+    "provider \(provider) has no client_id: set it, or let usherd register itself: "
+      + "usherctl provider register \(provider)"
   }
 }
 

@@ -179,6 +179,20 @@ struct ProviderTests {
     #expect(lineProblem(credential + "client_auth = \"\(auth)\"", in: provider) == problem)
   }
 
+  @Test("without client_id usherd registers itself, and the provider may issue the secret")
+  func withoutClientID() throws {
+    let text = provider.replacing("client_id = \"usher\"\n", with: "")
+    for auth in ["auto", "basic", "post", "client_secret_jwt", "none"] {
+      let config = try load(text + "client_auth = \"\(auth)\"\n")
+      #expect(try oidc(config).clientID.isEmpty)
+      #expect(config.providers.allSatisfy(\.needsRegistration))
+    }
+    #expect(problems(text + "client_auth = \"private_key_jwt\"\n").contains("client_credential"))
+    #expect(
+      lineProblem("client_credential = \"usherd.client.work\"", in: provider)
+        .contains("registrations"))
+  }
+
   @Test(
     "a signature by the client secret needs that secret",
     arguments: [

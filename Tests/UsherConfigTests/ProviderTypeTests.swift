@@ -22,7 +22,7 @@ struct ProviderTypeTests {
   @Test(
     "each missing required key of a provider type is reported at the provider's header",
     arguments: [
-      ("oidc", ["issuer", "client_id"]), ("oauth2", ["base_url", "client_id", "paths"]),
+      ("oidc", ["issuer"]), ("oauth2", ["base_url", "client_id", "paths"]),
       ("paysafe", ["base_url", "client_id"]),
       ("truecaller", ["app_key_credential", "app_link"]), ("gopay", ["client_id", "merchant_id"]),
       ("freedomid", ["mode"]), ("bsa", ["client_key_credential", "app_package", "app_version"]),

@@ -16,31 +16,35 @@ struct CredentialSetVerb: Verb {
       does not show it.
       """)
 
-  /// The maximum length of a credential in bytes; a private key in PEM fits.
-  private static let limit = 65_536
-
   @OptionGroup var options: GlobalOptions
 
   @Argument(help: "The name by which the configuration refers to it.")
   var name: String
 
   func run(at context: CommandContext) async throws {
-    let value = try await read(context.console)
+    let value = try await context.console.readSecret("value of \(name)")
     try await context.show(CredentialSet(name: name, value: WireSecret(value))) { _ in
       context.console.printMessage("credential \(name) stored")
     }
   }
+}
 
-  private func read(_ console: Console) async throws -> Secret {
+extension Console {
+  /// Reads a secret: on a terminal from a line that is not shown, otherwise all of standard input.
+  ///
+  /// - Parameter title: The prompt, which names the secret.
+  func readSecret(_ title: String) async throws -> Secret {
+    // A private key in PEM fits.
+    let limit = 65_536
     let bytes: [UInt8]
-    if console.isInteractive {
-      console.prompt("value of \(name) (not shown): ")
-      bytes = Array((try await console.readLine(echo: false) ?? "").utf8)
+    if isInteractive {
+      prompt("\(title) (not shown): ")
+      bytes = Array((try await readLine(echo: false) ?? "").utf8)
     } else {
-      bytes = try await console.readAll(limit: Self.limit).withoutNewline
+      bytes = try await readAll(limit: limit).withoutNewline
     }
-    guard bytes.count <= Self.limit else {
-      throw CommandFailure("the value is longer than \(Self.limit) bytes")
+    guard bytes.count <= limit else {
+      throw CommandFailure("the value is longer than \(limit) bytes")
     }
     guard !bytes.isEmpty else { throw CommandFailure("the value is empty") }
     guard let text = String(validating: bytes, as: UTF8.self) else {

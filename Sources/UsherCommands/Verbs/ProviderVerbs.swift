@@ -6,6 +6,7 @@ struct ProviderVerbs: AsyncParsableCommand {
     commandName: "provider", abstract: "Show and test the configured providers.",
     subcommands: [
       ProviderListVerb.self, ProviderShowVerb.self, ProviderCheckVerb.self, ProviderJWKSVerb.self,
+      ProviderRegisterVerb.self,
     ])
 }
 
@@ -143,5 +144,57 @@ extension ProviderJWKS.Reply {
       rest = rest.dropFirst(64)
     }
     return (lines + ["-----END CERTIFICATE-----"]).joined(separator: "\n")
+  }
+}
+
+struct ProviderRegisterVerb: Verb {
+  static let configuration = CommandConfiguration(
+    commandName: "register", abstract: "Register usherd as a client of a provider.",
+    discussion: """
+      For a provider of type oidc that has no client_id in the configuration (RFC 7591). usherd \
+      stores the client id and the secrets, and uses them from then on. Uses the admin socket.
+      """)
+
+  @OptionGroup var options: GlobalOptions
+
+  @Argument(help: "The provider's name.")
+  var name: ProviderName
+
+  @Flag(help: "Read the provider's initial access token from standard input.")
+  var initialAccessToken = false
+
+  @Flag(help: "Change the registration to what the configuration says now.")
+  var update = false
+
+  @Flag(help: "Delete the client at the provider.")
+  var delete = false
+
+  func validate() throws {
+    guard [initialAccessToken, update, delete].count(where: { $0 }) <= 1 else {
+      throw ValidationError("Use one of --initial-access-token, --update and --delete.")
+    }
+  }
+
+  func run(at context: CommandContext) async throws {
+    if delete {
+      try await context.show(ProviderUnregister(provider: name)) { _ in
+        context.console.printMessage("the client is deleted at provider \(name)")
+      }
+      return
+    }
+    let token =
+      initialAccessToken
+      ? WireSecret(try await context.console.readSecret("initial access token")) : nil
+    let method = ProviderRegister(
+      provider: name, initialAccessToken: token, update: update ? true : nil)
+    try await context.show(method) { reply in
+      context.console.printProperties([
+        ("issuer", reply.issuer), ("client id", reply.clientID),
+        ("authentication", reply.authMethod),
+        ("redirect URIs", reply.redirectURIs.joined(separator: " ")),
+        ("secret expires", reply.secretExpiresAt.map { "\($0)" } ?? "never"),
+        ("can be changed", reply.isManaged ? "yes" : "no"),
+      ])
+    }
   }
 }

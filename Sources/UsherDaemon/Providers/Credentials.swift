@@ -24,6 +24,15 @@ final class Credentials: Sendable {
   private struct StoredCredential {
     var value: Secret
     var setAt: Timestamp?
+    /// The registration that the value is; nil for a credential that an operator has set.
+    var registration: ClientRegistration?
+
+    init(_ name: String, _ value: Secret, setAt: Timestamp? = nil) {
+      self.value = value
+      self.setAt = setAt
+      registration =
+        RegisteredClient.isCredentialName(name) ? ClientRegistration(stored: value) : nil
+    }
   }
 
   init(
@@ -33,7 +42,7 @@ final class Credentials: Sendable {
     directory = passed
     self.disk = disk
     self.dependencies = dependencies
-    let rows = try store.loadCredentials().map { ($0.name, StoredCredential(value: $0.value)) }
+    let rows = try store.loadCredentials().map { ($0.name, StoredCredential($0.name, $0.value)) }
     stored = Mutex(Dictionary(rows) { first, _ in first })
   }
 
@@ -58,8 +67,12 @@ final class Credentials: Sendable {
   /// Returns the credential that the provider's calls need.
   ///
   /// - Returns: The credential; nil for an OAuth public client.
-  /// - Throws: An error whose message says how to set the missing credential.
+  /// - Throws: An error whose message says how to set the missing credential, or how the provider
+  ///   gets a client if it has none.
   func credential(of provider: ProviderConfig) throws(UsherError) -> Secret? {
+    guard !provider.needsRegistration else {
+      throw UsherError(.providerRejected, .unregistered(provider.name))
+    }
     guard let name = provider.credentialName else { return nil }
     guard let credential = try credential(named: name) else {
       throw UsherError(.providerRejected, .missing(name, of: provider.name))
@@ -75,8 +88,13 @@ final class Credentials: Sendable {
   }
 
   /// Returns the effective credential of that name, stored or passed by systemd; nil if not set.
+  ///
+  /// - Throws: If a client secret that the provider issued with a registration has expired.
   func credential(named name: String) throws(UsherError) -> Secret? {
-    if let stored = stored.withLock({ $0[name]?.value }) { return stored }
+    if let stored = stored.withLock({ $0[name] }) {
+      guard RegisteredClient.isCredentialName(name) else { return stored.value }
+      return try stored.registration?.validSecret(at: dependencies.clock.now(), of: name)
+    }
     return try passed.withLock { $0 }.secret(named: name)
   }
 
@@ -84,13 +102,19 @@ final class Credentials: Sendable {
     guard call.name.isCredentialName else {
       throw UsherError(.invalidParams, "name must be up to 128 of A-Z a-z 0-9 . _ -", field: "name")
     }
+    guard !RegisteredClient.isCredentialName(call.name) else {
+      throw UsherError(
+        .invalidParams,
+        "a name with \(RegisteredClient.credentialPrefix) is that of a registration; run: usherctl "
+          + "provider register", field: "name")
+    }
     guard (1...65_536).contains(call.value.revealed().utf8.count) else {
       throw UsherError(.invalidParams, "value must have 1 to 65536 bytes", field: "value")
     }
     try await changes.withLock(call.name) { () throws(UsherError) in
-      try await put(call.value.secret, as: call.name)
+      try await put(call.value.secret, named: call.name)
     }
-    await notifyObservers(of: call.name)
+    await applyChange(of: call.name)
     return Done()
   }
 
@@ -104,17 +128,17 @@ final class Credentials: Sendable {
       () throws(UsherError) -> (Secret, Bool) in
       if let present = try credential(named: name) { return (present, false) }
       let made = try make()
-      try await put(made, as: name)
+      try await put(made, named: name)
       return (made, true)
     }
-    if isNew { await notifyObservers(of: name) }
+    if isNew { await applyChange(of: name) }
     return value
   }
 
-  private func put(_ value: Secret, as name: String) async throws(UsherError) {
+  private func put(_ value: Secret, named name: String) async throws(UsherError) {
     try await store.commit([.putCredential(name, value)])
     let now = dependencies.clock.now()
-    stored.withLock { $0[name] = StoredCredential(value: value, setAt: now) }
+    stored.withLock { $0[name] = StoredCredential(name, value, setAt: now) }
   }
 
   func delete(_ call: CredentialDelete) async throws(UsherError) -> Done {
@@ -126,13 +150,19 @@ final class Credentials: Sendable {
       try await store.commit([.deleteCredential(call.name)])
       stored.withLock { _ = $0.removeValue(forKey: call.name) }
     }
-    await notifyObservers(of: call.name)
+    await applyChange(of: call.name)
     return Done()
   }
 
-  /// Notifies the observers of the providers whose configuration names a changed credential.
-  private func notifyObservers(of credential: String) async {
-    let changed = dependencies.config.providers(naming: [credential])
+  /// Notifies the observers of the providers whose configuration names a changed credential. If it
+  /// is a registration, the provider's client changes first.
+  private func applyChange(of credential: String) async {
+    var changed = dependencies.config.providers(naming: [credential])
+    if RegisteredClient.isCredentialName(credential) {
+      installClients()
+      let name = credential.dropFirst(RegisteredClient.credentialPrefix.count)
+      changed.insert(ProviderName(String(name)))
+    }
     if !changed.isEmpty { await dependencies.configStore.notify(changed) }
   }
 
@@ -142,6 +172,55 @@ final class Credentials: Sendable {
     let others = try passed.withLock { $0 }.names().filter { stored[$0] == nil }
       .map { CredentialList.Entry(name: $0, source: .systemd, setAt: nil) }
     return .init(credentials: (own + others).sorted { $0.name < $1.name })
+  }
+}
+
+// The clients as which the daemon has registered itself.
+extension Credentials {
+  /// Returns the daemon's registration at a provider; nil if there is none.
+  func registration(at provider: ProviderName) -> ClientRegistration? {
+    let name = RegisteredClient.credentialName(of: provider)
+    return stored.withLock { $0[name]?.registration }
+  }
+
+  func setRegistration(
+    _ registration: ClientRegistration, at provider: ProviderName
+  ) async throws(UsherError) {
+    let name = RegisteredClient.credentialName(of: provider)
+    try await changes.withLock(name) { () throws(UsherError) in
+      try await put(registration.stored, named: name)
+    }
+    await applyChange(of: name)
+  }
+
+  /// Makes the stored registrations the clients of their providers.
+  func installClients() {
+    let prefix = RegisteredClient.credentialPrefix
+    let clients = stored.withLock { stored in
+      stored.compactMap { name, credential in
+        credential.registration.map {
+          (ProviderName(String(name.dropFirst(prefix.count))), $0.client)
+        }
+      }
+    }
+    dependencies.configStore.replaceClients(by: Dictionary(clients) { first, _ in first })
+  }
+}
+
+extension ClientRegistration {
+  /// Returns the client secret.
+  ///
+  /// - Throws: If it has expired, with the command that gets another one.
+  fileprivate func validSecret(at now: Timestamp, of name: String) throws(UsherError) -> Secret? {
+    guard let secretExpiresAt, secretExpiresAt <= now else { return secret }
+    let provider = name.dropFirst(RegisteredClient.credentialPrefix.count)
+    let remedy =
+      management == nil
+      ? "usherctl credential delete \(name), then usherctl provider register \(provider)"
+      : "usherctl provider register \(provider) --update"
+    throw UsherError(
+      .providerRejected,
+      "the client secret of provider \(provider) expired at \(secretExpiresAt); run: \(remedy)")
   }
 }
 

@@ -13,6 +13,8 @@ struct ProviderService: Sendable {
   let verifier: IDTokenVerifier
   let clock: any Clock
   let entropy: any Entropy
+  /// Serializes the changes of the daemon's registration at a provider.
+  let registrations = AsyncKeyedLock<ProviderName>()
 
   /// Returns the providers that the caller may use.
   func list(_ caller: Caller) -> ProviderList.Reply {

@@ -13,7 +13,7 @@ final class ConfigStore: Sendable {
   }
 
   init(_ config: Config, _ policy: Policy) {
-    state = Mutex(ConfigSnapshot(config, policy, generation: 0))
+    state = Mutex(ConfigSnapshot(config, policy, [:], generation: 0))
   }
 
   var current: ConfigSnapshot { state.withLock { $0 } }
@@ -23,8 +23,17 @@ final class ConfigStore: Sendable {
   var generation: Int { number.load(ordering: .acquiring) }
 
   func replace(by config: Config, _ policy: Policy) {
+    replace { ConfigSnapshot(config, policy, $0.clients, generation: $0.generation + 1) }
+  }
+
+  /// Replaces the clients as which the daemon has registered itself at providers.
+  func replaceClients(by clients: [ProviderName: RegisteredClient]) {
+    replace { ConfigSnapshot($0.written, $0.policy, clients, generation: $0.generation + 1) }
+  }
+
+  private func replace(_ next: (ConfigSnapshot) -> ConfigSnapshot) {
     state.withLock { current in
-      current = ConfigSnapshot(config, policy, generation: current.generation + 1)
+      current = next(current)
       number.store(current.generation, ordering: .releasing)
     }
   }
@@ -55,14 +64,25 @@ protocol ProviderObserver: AnyObject, Sendable {
 
 /// One version of the configuration with the values derived from it.
 final class ConfigSnapshot: Sendable {
+  /// The configuration, in which providers without a `client_id` have the registered client.
   let config: Config
   let policy: Policy
   let generation: Int
+  /// The configuration as it is in the files.
+  fileprivate let written: Config
+  /// The clients as which the daemon has registered itself.
+  let clients: [ProviderName: RegisteredClient]
   private let providers: [ProviderName: ProviderConfig]
   private let tokenPlaces: [ProviderName: TokenPlace]
 
-  fileprivate init(_ config: Config, _ policy: Policy, generation: Int) {
+  fileprivate init(
+    _ written: Config, _ policy: Policy, _ clients: [ProviderName: RegisteredClient],
+    generation: Int
+  ) {
+    let config = written.completed(by: clients)
     self.config = config
+    self.written = written
+    self.clients = clients
     self.policy = policy
     self.generation = generation
     providers = Dictionary((config.providers + [.local]).map { ($0.name, $0) }) { first, _ in first

@@ -49,8 +49,8 @@ struct Reload: Sendable {
     to candidate: Candidate, _ services: Services?
   ) async throws(ConfigError) {
     let (config, policy) = (candidate.config, candidate.policy)
-    let before = processContext.dependencies.config
-    let others = config.providers(otherThanIn: before)
+    let before = processContext.dependencies.configStore.current
+    let others = config.completed(by: before.clients).providers(otherThanIn: before.config)
     let exchange: @Sendable () -> Set<ProviderName> = { [processContext] in
       processContext.dependencies.configStore.replace(by: config, policy)
       processContext.setting.applyLogSettings(config.log)

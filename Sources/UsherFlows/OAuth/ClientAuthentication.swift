@@ -24,12 +24,15 @@ struct ClientAuthentication {
   ///
   /// A public client sends only its `client_id`.
   ///
-  /// - Throws: `internalError` if the configured credential is not set, or is not a key that can
-  ///   sign.
+  /// - Throws: `internalError` if the client has no id yet, or if the configured credential is not
+  ///   set or is not a key that can sign.
   init<Settings: ProviderTypeSettings>(
     _ context: RenderContext<Settings>, _ terms: Terms
   ) throws(UsherError) {
     let client = context.provider.config.definition.oauthClient
+    guard !client.id.isEmpty else {
+      throw UsherError(.internalError, .unregistered(context.provider.name))
+    }
     guard client.credential != nil else {
       (fields, headers) = ([("client_id", client.id)], [])
       return

@@ -12,6 +12,8 @@ package struct OIDCMetadata: Codable, Sendable, Equatable {
   package var revocationEndpoint: String?
   package var deviceAuthorizationEndpoint: String?
   package var pushedAuthorizationRequestEndpoint: String?
+  /// The endpoint at which the daemon registers itself as a client (RFC 7591).
+  package var registrationEndpoint: String?
   package var jwksURI: String?
   /// The client authentication methods of the token endpoint
   /// (`token_endpoint_auth_methods_supported`); nil if the metadata does not list them.

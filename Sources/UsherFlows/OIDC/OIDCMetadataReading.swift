@@ -68,6 +68,7 @@ extension OIDCMetadata {
       "device_authorization_endpoint", or: named.deviceAuthorization)
     pushedAuthorizationRequestEndpoint = try reader.clientURL(
       "pushed_authorization_request_endpoint", or: named.pushedAuthorizationRequest)
+    registrationEndpoint = try reader.url("registration_endpoint", or: named.registration)
     jwksURI = try reader.url("jwks_uri", or: named.jwks)
     clientAuthMethods = reader.texts("token_endpoint_auth_methods_supported")
     revocationAuthMethods = reader.texts("revocation_endpoint_auth_methods_supported")

@@ -1,0 +1,116 @@
+import JSONRPC
+package import UsherConfig
+package import UsherCore
+
+/// What the daemon tells a provider about itself when it registers as a client (RFC 7591 §2).
+package struct ClientMetadata: Sendable, Equatable {
+  /// The URIs to which the flows let the provider redirect the browser.
+  package let redirectURIs: [String]
+  let grantTypes: [String]
+  /// How the client authenticates itself.
+  package let auth: OIDCClientAuth
+  let scope: String
+  /// The public key of a client that signs its assertions.
+  let key: JSONValue?
+
+  /// Chooses what the daemon can do and the provider offers.
+  ///
+  /// - Parameter key: The private key that the provider's `client_credential` holds; nil if the
+  ///   setting is absent.
+  /// - Throws: `invalidParams` with a sentence that names the setting, if the provider offers no
+  ///   method of client authentication that the daemon can use.
+  package init(
+    _ provider: Provider<OIDCSettings>, _ metadata: OIDCMetadata, key: ClientKey?
+  ) throws(UsherError) {
+    let settings = provider.settings
+    auth = try Self.auth(provider, offered: metadata.clientAuthMethods, hasKey: key != nil)
+    redirectURIs = [settings.redirect.registeredURI]
+    let deviceGrant = metadata.deviceAuthorizationEndpoint.map { _ in
+      "urn:ietf:params:oauth:grant-type:device_code"
+    }
+    let clientGrant = settings.clientCredentialsGrant && auth != .none ? "client_credentials" : nil
+    grantTypes =
+      ["authorization_code", "refresh_token"] + [deviceGrant, clientGrant].compactMap(\.self)
+    scope = metadata.known(in: settings.scopes.joined(separator: " "))
+    self.key = key?.publicJWK
+  }
+
+  /// Chooses the method of client authentication. A secret of this installation is preferred to
+  /// none, because it protects the refresh tokens (RFC 8252 §8.5).
+  private static func auth(
+    _ provider: Provider<OIDCSettings>, offered: [String]?, hasKey: Bool
+  ) throws(UsherError) -> OIDCClientAuth {
+    // RFC 8414 §2: the method of a provider that lists none.
+    let offered = offered ?? ["client_secret_basic"]
+    let configured = provider.settings.clientAuth
+    if configured == .privateKeyJWT, !hasKey {
+      throw UsherError(
+        .invalidParams,
+        "provider \(provider.name) has client_auth \"private_key_jwt\" but no client_credential, "
+          + "which names the key", field: "provider")
+    }
+    let automatic: [OIDCClientAuth] =
+      hasKey ? [.privateKeyJWT] : [.basic, .post, .clientSecretJWT, .none]
+    let choices = configured == .auto ? automatic : [configured]
+    guard let choice = choices.first(where: { offered.contains($0.registeredName) }) else {
+      let names = choices.map(\.registeredName).joined(separator: ", ")
+      let others = ProviderText.clean(offered.joined(separator: ", "))
+      throw UsherError(
+        .invalidParams,
+        "provider \(provider.name) offers only these methods of client authentication: \(others); "
+          + "its client_auth and client_credential permit \(names)", field: "provider")
+    }
+    return choice
+  }
+
+  /// The members of the registration request.
+  var members: [String: JSONValue] {
+    var members: [String: JSONValue] = [
+      "client_name": "usherd", "application_type": "native", "response_types": ["code"],
+      "redirect_uris": .array(redirectURIs.map { .string($0) }),
+      "grant_types": .array(grantTypes.map { .string($0) }),
+      "token_endpoint_auth_method": .string(auth.registeredName),
+    ]
+    if !scope.isEmpty { members["scope"] = .string(scope) }
+    if let key { members["jwks"] = ["keys": [key]] }
+    return members
+  }
+}
+
+extension Redirect {
+  /// The URI to register. A provider ignores the port of a loopback address (RFC 8252 §7.3), which
+  /// is chosen for each sign-in.
+  fileprivate var registeredURI: String {
+    switch self {
+    case .loopback: "http://127.0.0.1/callback"
+    case .localhost: "http://localhost/callback"
+    case .fixed(let fixed): fixed.text
+    }
+  }
+}
+
+extension OIDCClientAuth {
+  /// The name of the method in metadata (OIDC Core §9). That of `auto` stands for no method.
+  package var registeredName: String {
+    switch self {
+    case .basic: "client_secret_basic"
+    case .post: "client_secret_post"
+    case .auto, .clientSecretJWT, .privateKeyJWT, .none: rawValue
+    }
+  }
+
+  /// The method with this name in metadata; nil if the daemon does not know it.
+  init?(registeredName name: String) {
+    let known: [OIDCClientAuth] = [.basic, .post, .clientSecretJWT, .privateKeyJWT, .none]
+    guard let method = known.first(where: { $0.registeredName == name }) else { return nil }
+    self = method
+  }
+
+  /// Whether the client needs a secret that the provider issues.
+  var needsSecret: Bool {
+    switch self {
+    case .basic, .post, .clientSecretJWT: true
+    case .auto, .privateKeyJWT, .none: false
+    }
+  }
+}

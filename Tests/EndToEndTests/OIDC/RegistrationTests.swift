@@ -1,0 +1,253 @@
+import JSONRPC
+import Testing
+import UsherTestKit
+
+/// The daemon registers itself at a provider without `client_id` (RFC 7591, RFC 7592).
+@Suite("Dynamic client registration", .mayBlock, .timeLimit(.minutes(10)))
+struct RegistrationTests {
+  private static let work: JSONValue = ["provider": "work"]
+
+  let fixture: OIDCFixture
+  let admin: RawClient
+  private let clock = MovableClock()
+
+  init() throws {
+    fixture = try OIDCFixture(clock) { sandbox in
+      [("work", ""), ("key", "client_credential = \"reg-key\"")].map { name, more in
+        """
+        [[provider]]
+        name = "\(name)"
+        type = "oidc"
+        issuer = "\(sandbox.issuer)"
+        \(more)
+
+        """
+      }.joined()
+    }
+    admin = try fixture.daemon.admin()
+  }
+
+  /// The clients that the provider has registered.
+  private var clients: [JSONValue] {
+    get throws {
+      try fixture.sandbox.control("GET", "registrations")["clients"]?.arrayValue ?? []
+    }
+  }
+
+  private func offer(_ methods: [JSONValue]) throws {
+    try fixture.set([
+      "clientAuthMethods": .array(methods),
+      "discovery": ["token_endpoint_auth_methods_supported": .array(methods)],
+    ])
+  }
+
+  /// Signs in, refreshes and revokes: three requests of the client.
+  private func useClient(_ provider: String = "work") throws {
+    let account = try fixture.app.signIn(provider)["result"]?["account"] ?? .null
+    _ = try fixture.token(["account": account, "forceRefresh": true])
+    let reply = try fixture.app.call("account.forget", ["account": account])
+    #expect(reply["revoked"] == "done")
+  }
+
+  @Test("a provider without a client says how it gets one, before anybody signs in")
+  func unregistered() throws {
+    let flow = try fixture.app.startFlow("work")
+    #expect(flow["status"] == "failed")
+    let message = flow.failure["message"]?.stringValue ?? ""
+    #expect(message.contains("usherctl provider register work"))
+    let findings = try admin.call("provider.check", Self.work)["findings"]
+    #expect(findings?.arrayValue?.contains { $0["fine"] == false } == true)
+    #expect(try fixture.app.reason(of: "provider.register", Self.work) == "method_not_found")
+    #expect(try fixture.app.reason(of: "provider.unregister", Self.work) == "method_not_found")
+  }
+
+  @Test("usherd registers itself, uses the client, and keeps it over a restart")
+  func register() throws {
+    let reply = try admin.call("provider.register", Self.work)
+    #expect(reply["authMethod"] == "client_secret_basic" && reply["isManaged"] == true)
+    #expect(reply["redirectURIs"] == ["http://127.0.0.1/callback"])
+    #expect(reply["issuer"]?.stringValue == fixture.sandbox.issuer)
+    let client = try #require(try clients.first)
+    #expect(client["client_id"] == reply["clientID"])
+    #expect(client["grant_types"]?.arrayValue?.contains("refresh_token") == true)
+    #expect(client["scope"] == "openid profile offline_access")
+    try useClient()
+    let again = try fixture.restarted()
+    try again.app.signIn("work")
+    let second = try fixture.daemon.admin().error(of: "provider.register", Self.work)
+    #expect(second.data["reason"] == "invalid_params")
+    #expect(try clients.count == 1)
+    let configured = try fixture.daemon.admin().error(
+      of: "provider.register", ["provider": "demo"])
+    #expect(configured["message"]?.stringValue?.contains("client_id") == true)
+  }
+
+  @Test(
+    "the method of authentication is one that the provider offers (auth/token-endpoint-auth-basic, "
+      + "auth/token-endpoint-auth-post, auth/token-endpoint-auth-none)",
+    arguments: ["client_secret_basic", "client_secret_post", "none"])
+  func method(name: String) throws {
+    try offer([.string(name)])
+    #expect(try admin.call("provider.register", Self.work)["authMethod"]?.stringValue == name)
+    try useClient()
+  }
+
+  @Test("a provider that offers no usable method is told apart, and nothing is registered")
+  func noMethod() throws {
+    try offer(["tls_client_auth"])
+    let error = try admin.error(of: "provider.register", Self.work)
+    #expect(error.data["reason"] == "invalid_params")
+    #expect(error["message"]?.stringValue?.contains("tls_client_auth") == true)
+    #expect(try clients.isEmpty)
+  }
+
+  @Test("a client with a key registers the public part of it")
+  func key() throws {
+    try offer(["private_key_jwt"])
+    let missing = try admin.error(of: "provider.register", ["provider": "key"])
+    #expect(missing["message"]?.stringValue?.contains("provider jwks key --create") == true)
+    let keys = try admin.call("provider.jwks", ["provider": "key", "create": true])
+    let reply = try admin.call("provider.register", ["provider": "key"])
+    #expect(reply["authMethod"] == "private_key_jwt")
+    #expect(try clients.first?["jwks"] == keys)
+    try useClient("key")
+  }
+
+  @Test(
+    "an answer with which the daemon could not be the client is refused, and nothing is used",
+    arguments: [
+      (["client_id": nil], "client_id"), (["client_secret": nil], "client_secret"),
+      (["redirect_uris": ["http://127.0.0.1/other"]], "redirect URI"),
+      (["token_endpoint_auth_method": "tls_client_auth"], "tls_client_auth"),
+      (["grant_types": ["client_credentials"]], "authorization_code"),
+      (["client_secret_expires_at": "soon"], "client_secret_expires_at"),
+      (["registration_client_uri": "https://evil.example/x"], "another server"),
+      (["registration_access_token": 7], "registration_access_token"),
+    ] as [(JSONValue, String)])
+  func badAnswer(override: JSONValue, fault: String) throws {
+    try fixture.set(["registrationReply": override])
+    let error = try admin.error(of: "provider.register", Self.work)
+    #expect(error.data["reason"] == "provider_protocol_error")
+    #expect(error["message"]?.stringValue?.contains(fault) == true, "\(error.text)")
+    #expect(!error.text.contains("cs_") && !error.text.contains("reg_"))
+    #expect(try fixture.app.startFlow("work")["status"] == "failed")
+  }
+
+  @Test("a client secret that has expired says so, and an update gets another one")
+  func expiry() throws {
+    try fixture.set(["registrationSecretSeconds": 30])
+    let reply = try admin.call("provider.register", Self.work)
+    #expect(reply["secretExpiresAt"]?.stringValue != nil)
+    try fixture.app.signIn("work")
+    try clock.advance(by: 31)
+    let flow = try fixture.app.startFlow("work")
+    let message = flow.failure["message"]?.stringValue ?? ""
+    #expect(message.contains("expired") && message.contains("--update"), "\(flow.text)")
+    try fixture.set(["registrationSecretSeconds": 0])
+    let before = try clients
+    let updated = try admin.call("provider.register", ["provider": "work", "update": true])
+    #expect(updated["clientID"] == reply["clientID"] && updated["secretExpiresAt"] == .null)
+    #expect(try clients.first?["client_secret"] != before.first?["client_secret"])
+    try fixture.app.signIn("work")
+    // The token of the registration is another one now, and it is the one that is stored.
+    _ = try admin.call("provider.register", ["provider": "work", "update": true])
+  }
+
+  @Test("the client is deleted at the provider first, and kept if that fails")
+  func delete() throws {
+    let absent = try admin.error(of: "provider.unregister", Self.work)
+    #expect(absent.data["reason"] == "not_found")
+    _ = try admin.call("provider.register", Self.work)
+    try fixture.spoil("registration", ["status": 503], times: 1)
+    let error = try admin.error(of: "provider.unregister", Self.work)
+    #expect(error.data["reason"] == "provider_unreachable")
+    #expect(
+      error["message"]?.stringValue?.contains("credential delete usherd.client.work") == true)
+    try fixture.app.signIn("work")
+    _ = try admin.call("provider.unregister", Self.work)
+    #expect(try clients.isEmpty)
+    #expect(try fixture.app.startFlow("work")["status"] == "failed")
+    // A client that the provider has forgotten is forgotten without asking it.
+    _ = try admin.call("provider.register", Self.work)
+    _ = try admin.call("credential.delete", ["name": "usherd.client.work"])
+    #expect(try fixture.app.startFlow("work")["status"] == "failed")
+    #expect(try clients.count == 1)
+    _ = try admin.call("provider.register", Self.work)
+    try useClient()
+  }
+
+  @Test("only a registration writes the credential of a registration")
+  func reserved() throws {
+    let error = try admin.error(
+      of: "credential.set", ["name": "usherd.client.work", "value": "{}"])
+    #expect(error.data["field"] == "name")
+  }
+
+  @Test(
+    "usherctl registers with an initial access token from its standard input, and deletes",
+    .ownProcess)
+  func command() throws {
+    let search = try CanarySearch(fixture.daemon)
+    let initial = "initial-access-token-7f3a"
+    try fixture.set(["registrationToken": .string(initial)])
+    let refused = try admin.error(of: "provider.register", Self.work)
+    #expect(refused.data["reason"] == "provider_rejected")
+    #expect(refused["message"]?.stringValue?.contains("--initial-access-token") == true)
+    let made = try fixture.daemon.usherctl(
+      ["provider", "register", "work", "--initial-access-token"], input: initial + "\n")
+    #expect(made.status == 0, "\(made.errors)")
+    let client = try #require(try clients.first)
+    #expect(made.output.contains(client["client_id"]?.stringValue ?? "none"))
+    search.record(["output": .string(made.output + made.errors)])
+    let secrets = ["client_secret", "registration_access_token"].compactMap {
+      client[$0]?.stringValue
+    }
+    #expect(secrets.count == 2)
+    try fixture.app.signIn("work")
+    let updated = try fixture.daemon.usherctl(["provider", "register", "work", "--update"])
+    #expect(updated.status == 0, "\(updated.errors)")
+    search.record(["output": .string(updated.output + updated.errors)])
+    let token = try clients.first?["registration_access_token"]?.stringValue ?? ""
+    try search.recordLists()
+    let deleted = try fixture.daemon.usherctl(["provider", "register", "work", "--delete"])
+    #expect(deleted.status == 0, "\(deleted.errors)")
+    #expect(try clients.isEmpty)
+    try search.expectNone(
+      of: secrets + [token, initial],
+      found: [client["client_id"]?.stringValue ?? "none"])
+  }
+}
+
+/// The daemon is killed between the provider's answer and its own commit.
+@Suite("A daemon that is killed while it registers itself", .mayBlock, .timeLimit(.minutes(10)))
+struct KilledRegistrationTests {
+  @Test(
+    "the client that nobody knows stays at the provider, and the next run registers another",
+    .ownProcess)
+  func killed() throws {
+    let fixture = try OIDCFixture { sandbox in
+      """
+      [[provider]]
+      name = "work"
+      type = "oidc"
+      issuer = "\(sandbox.issuer)"
+
+      """
+    }
+    func count() throws -> Int {
+      let reply = try fixture.sandbox.control("GET", "registrations")
+      return reply["clients"]?.arrayValue?.count ?? 0
+    }
+    try fixture.spoil("registration", ["processed": true, "held": true], times: 1)
+    let admin = try fixture.daemon.admin()
+    try admin.send(
+      #"{"jsonrpc":"2.0","id":1,"method":"provider.register","params":{"provider":"work"}}"#)
+    try eventually("the provider has registered a client") { try count() == 1 }
+    let again = try fixture.restarted()
+    try fixture.mend()
+    #expect(try again.app.startFlow("work")["status"] == "failed")
+    _ = try fixture.daemon.admin().call("provider.register", ["provider": "work"])
+    #expect(try count() == 2)
+    try again.app.signIn("work")
+  }
+}

@@ -1,0 +1,130 @@
+import Crypto
+import JSONRPC
+import Testing
+import UsherConfig
+import UsherCore
+
+@testable import UsherFlows
+
+@Suite("Dynamic client registration")
+struct ClientRegistrationTests {
+  private static let key = Secret(P256.Signing.PrivateKey().pemRepresentation)
+
+  private func typed(
+    _ change: (inout OIDCSettings) -> Void = { _ in }
+  ) throws -> Provider<OIDCSettings> {
+    try #require(
+      Provider(
+        provider {
+          $0.clientID = ""
+          change(&$0)
+        }))
+  }
+
+  private func request(
+    _ methods: [String]?, key: Secret? = nil, _ change: (inout OIDCSettings) -> Void = { _ in }
+  ) throws -> ClientMetadata {
+    try ClientMetadata(
+      typed(change), metadata { $0.clientAuthMethods = methods },
+      key: key.flatMap { ClientKey(pem: $0) })
+  }
+
+  private func read(_ body: JSONValue, status: Int = 201) throws -> RegistrationReply {
+    RegistrationReply(
+      .reply(HTTPReply(status: status, body: body.encoded())),
+      to: try request(["client_secret_basic"]), at: issuer + "/register", of: try typed())
+  }
+
+  @Test(
+    "the method of authentication is the best that the provider offers and the settings permit",
+    arguments: [
+      (["none", "client_secret_post", "client_secret_basic"], "client_secret_basic"),
+      (["none", "client_secret_post"], "client_secret_post"), (["none"], "none"),
+      (nil, "client_secret_basic"), (["private_key_jwt", "none"], "none"),
+    ] as [([String]?, String)])
+  func method(offered: [String]?, expected: String) throws {
+    #expect(try request(offered).members["token_endpoint_auth_method"]?.stringValue == expected)
+  }
+
+  @Test("a client with a key registers its public part; a method that is not offered is refused")
+  func key() throws {
+    let members = try request(["private_key_jwt"], key: Self.key).members
+    #expect(members["token_endpoint_auth_method"] == "private_key_jwt")
+    #expect(members["jwks"]?["keys"]?[0]?["kty"] == "EC")
+    #expect(members["jwks"]?["keys"]?[0]?["d"] == nil)
+    #expect(throws: UsherError.self) { try request(["none"], key: Self.key) }
+    #expect(throws: UsherError.self) { try request(["none"]) { $0.clientAuth = .post } }
+    #expect(throws: UsherError.self) {
+      try request(["private_key_jwt"]) { $0.clientAuth = .privateKeyJWT }
+    }
+  }
+
+  @Test("a registration is stored with its secrets, and is the same after it was read")
+  func stored() throws {
+    let reply = try read([
+      "client_id": "c1", "client_secret": "s1", "client_secret_expires_at": 1_900_000_000,
+      "registration_client_uri": .string(issuer + "/register/c1"),
+      "registration_access_token": "r1",
+    ])
+    guard case .granted(let registration) = reply else {
+      Issue.record("\(reply)")
+      return
+    }
+    #expect(ClientRegistration(stored: registration.stored) == registration)
+    #expect(registration.secretExpiresAt == Timestamp(seconds: 1_900_000_000))
+    #expect(registration.client.hasSecret && registration.management?.token == Secret("r1"))
+    #expect(
+      registration.stored.revealed() == """
+        {"client_id":"c1","client_secret":"s1","client_secret_expires_at":1900000000,\
+        "issuer":"https://id.example.com","redirect_uris":["http://127.0.0.1/callback"],\
+        "registration_access_token":"r1",\
+        "registration_client_uri":"https://id.example.com/register/c1",\
+        "token_endpoint_auth_method":"client_secret_basic"}
+        """)
+    #expect(ClientRegistration(stored: Secret("{}")) == nil)
+    #expect(ClientRegistration(stored: Secret("a secret")) == nil)
+  }
+
+  @Test("without RFC 7592 a registration is not managed; a secret that expires at 0 never expires")
+  func unmanaged() throws {
+    let reply = try read([
+      "client_id": "c1", "client_secret": "s1", "client_secret_expires_at": 0,
+    ])
+    guard case .granted(let registration) = reply else {
+      Issue.record("\(reply)")
+      return
+    }
+    #expect(registration.management == nil && registration.secretExpiresAt == nil)
+  }
+
+  @Test(
+    "the address of the registration must be at the provider's own server",
+    arguments: [
+      "https://evil.example/c1", "http://id.example.com/c1", "https://id.example.com:444/c1", "/c1",
+    ])
+  func elsewhere(uri: String) throws {
+    let reply = try read([
+      "client_id": "c1", "client_secret": "s1", "registration_client_uri": .string(uri),
+      "registration_access_token": "r1",
+    ])
+    guard case .unreadable(let message) = reply else {
+      Issue.record("\(reply)")
+      return
+    }
+    #expect(message.contains("another server"))
+  }
+
+  @Test("the registered client completes a provider without client_id at the same issuer only")
+  func completed() throws {
+    let client = RegisteredClient(issuer: issuer, id: "c1", hasSecret: true, auth: .post)
+    let completed = try typed().config.completed(by: client)
+    let settings = try #require(completed.settings as? OIDCSettings)
+    #expect(settings.clientID == "c1" && settings.clientAuth == .post)
+    #expect(settings.clientCredential == "usherd.client.work")
+    let configured = try provider()
+    #expect(configured.completed(by: client) == configured)
+    var other = client
+    other.issuer = "https://other.example"
+    #expect(try typed().config.completed(by: other).needsRegistration)
+  }
+}
