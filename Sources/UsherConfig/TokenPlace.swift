@@ -19,4 +19,9 @@ extension ProviderConfig {
   package var tokenPlace: TokenPlace {
     TokenPlace(variety: settings.variety, addresses: settings.tokenAddresses)
   }
+
+  /// The issuer identifier of the authorization server (RFC 8414 §2); nil if none is known.
+  package var issuer: String? {
+    (settings as? OAuth2Settings)?.issuer?.text ?? tokenPlace.issuer
+  }
 }

@@ -12,6 +12,9 @@ package struct BearerChallenge: Sendable, Equatable {
   package var acrValues: String?
   /// The maximum time since the user's authentication, in seconds.
   package var maxAge: Int?
+  /// The address of the service's metadata, which names its authorization servers (RFC 9728 §5.1).
+  /// Whoever fetches it must check that it is the service's own.
+  package var resourceMetadata: String?
 
   /// Reads the first Bearer or DPoP challenge of a header that has an error, or else the first.
   ///
@@ -27,6 +30,7 @@ package struct BearerChallenge: Sendable, Equatable {
     error = first.parameters["error"]
     scope = first.parameters["scope"]
     acrValues = first.parameters["acr_values"]
+    resourceMetadata = first.parameters["resource_metadata"]
     let areWords = [scope, acrValues].compactMap(\.self).allSatisfy { text in
       text.utf8.count <= 1024
         && text.utf8.allSatisfy { (0x20...0x7E).contains($0) && $0 != 0x22 && $0 != 0x5C }

@@ -127,4 +127,35 @@ struct ClientRegistrationTests {
     other.issuer = "https://other.example"
     #expect(try typed().config.completed(by: other).needsRegistration)
   }
+
+  @Test("a sign-in is refused if the provider lists its PKCE methods without S256")
+  func withoutS256() throws {
+    for (methods, isRefused) in [([], true), (["plain"], true), (["plain", "S256"], false)]
+      as [([String], Bool)]
+    {
+      var driven = try DrivenAuthorize()
+      let answer = driven.receive(
+        .discovered(.found(metadata { $0.codeChallengeMethods = methods })))
+      guard case .fail(let failure, _) = answer else {
+        #expect(!isRefused)
+        continue
+      }
+      #expect(isRefused && failure.message.contains("S256"))
+    }
+  }
+
+  @Test("offline_access is added to a service's scope if the provider lists it, and only then")
+  func offlineAccess() throws {
+    for (listed, expected) in [
+      (["offline_access"], "openid mcp offline_access"), (["openid"], "openid mcp"),
+      (nil, "openid mcp"),
+    ] as [([String]?, String)] {
+      var params = OIDCAuthorize.Params()
+      params.scope = "mcp"
+      params.offlineAccess = true
+      var driven = try DrivenAuthorize(params)
+      driven.toBrowser(metadata { $0.scopes = listed })
+      #expect(driven.query["scope"] == expected)
+    }
+  }
 }

@@ -19,12 +19,17 @@ public struct ProviderGet: Method, Equatable {
     /// The type of the provider: `oidc`, `oauth2`, `paysafe`, `truecaller`, `gopay`, `freedomid`,
     /// `bsa` or `local`.
     public var type: String
+    /// The provider's issuer identifier; absent if it has none.
+    public var issuer: String?
     /// The flows that the provider offers.
     public var flows: [ProviderGet.Flow]
 
-    public init(name: ProviderName, type: String, flows: [ProviderGet.Flow]) {
+    public init(
+      name: ProviderName, type: String, issuer: String? = nil, flows: [ProviderGet.Flow]
+    ) {
       self.name = name
       self.type = type
+      self.issuer = issuer
       self.flows = flows
     }
   }

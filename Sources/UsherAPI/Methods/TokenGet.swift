@@ -56,7 +56,8 @@ public struct TokenGet: Method, Equatable {
   /// 6750 §3, RFC 9470 §3). The call returns a token that may help, or fails with the flow in
   /// `next` that does: for `invalid_token` the token is refreshed; for `insufficient_scope` and
   /// `insufficient_user_authentication` the user must sign in for what the service demands, unless
-  /// the account has it by now. Not with ``field``, ``scope`` or ``forceRefresh``.
+  /// the account has it by now. Not with ``field``, ``scope`` or ``forceRefresh``. The daemon does
+  /// not fetch the `resource_metadata` of the header: `usherctl login --resource` does.
   public var challenge: String?
 
   /// The token that a call returns.

@@ -8,13 +8,21 @@ struct LoginVerb: Verb {
       Prints the page to open, opens it if there is a screen, and waits until the sign-in is done. \
       Over SSH, paste the address your browser ended at. Ctrl-C cancels the sign-in.
 
+      With --resource, asks a service such as an MCP server which of the configured providers \
+      issues its tokens (RFC 9728), and signs in there for it. Needs curl.
+
       \(FlowOptions.discussion)
       """)
 
   @OptionGroup var options: GlobalOptions
 
   @Argument(help: "The provider's name.")
-  var provider: String
+  var provider: String?
+
+  @Option(
+    help: ArgumentHelp(
+      "Sign in at the provider that issues tokens for this service.", valueName: "url"))
+  var resource: String?
 
   @Option(help: "The flow: authorize, or device to use another device's browser.")
   var kind = "authorize"
@@ -44,9 +52,16 @@ struct LoginVerb: Verb {
 
   @OptionGroup var flowOptions: FlowOptions
 
+  func validate() throws {
+    guard provider != nil || resource != nil else {
+      throw ValidationError("Name a provider, or a service with --resource.")
+    }
+  }
+
   func run(at context: CommandContext) async throws {
+    let (provider, forms) = try await target(at: context)
     let params = try await FlowParams(context: context, provider: provider, kind: kind)
-      .json([:], shortForms, flowOptions.params)
+      .json([:], forms, flowOptions.params)
     let flow = try await TerminalFlowRunner.run(
       provider, kind, params, at: context, flowOptions)
     try flow.checkSuccess()
@@ -57,6 +72,11 @@ struct LoginVerb: Verb {
       context.console.print("signed in as \(reply.account.label) (\(reply.account.id))")
       for line in earlierGrant(flow.result ?? .null, reply.account) {
         context.console.print(line)
+      }
+      if let resource {
+        context.console.printMessage(
+          "a token for the service: usherctl token get --account \(reply.account.id) --audience "
+            + resource)
       }
       // A person who asks for a grant by name wants to see its result.
       if !grant.isEmpty {
@@ -79,15 +99,35 @@ struct LoginVerb: Verb {
         + (result["lostAudiences"]?.arrayValue ?? []).compactMap(\.stringValue)
       return [
         "the new grant lacks what the earlier one had: \(lost.joined(separator: " "))",
-        "to have both, name the account: usherctl login \(provider) --account \(account.id), with "
+        "to have both, name the account: usherctl login \(account.provider) --account \(account.id), with "
           + "what is missing as --scope and --audience",
       ]
     default: return []
     }
   }
 
-  private var shortForms: [ShortForm] {
-    [
+  /// Returns the provider to sign in at, and the parameters of the sign-in.
+  private func target(at context: CommandContext) async throws -> (String, [ShortForm]) {
+    guard let resource else { return (provider ?? "", shortForms(scope, audience, [])) }
+    let found = try await ProtectedResource.discover(resource, tools: context.environment.tools)
+    let list = try await context.app.call(ProviderList())
+    let issuing = try found.provider(of: list.providers, chosen: provider)
+    // Only a scope that the resource chose is completed: it never has offline_access.
+    let flow = issuing.flows.first { $0.kind == kind }
+    let knowsOffline = flow?.params["properties"]?["offlineAccess"] != nil
+    let isResourceScope = scope == nil && found.scope != nil
+    let more: [ShortForm] = [
+      ("--resource", "offlineAccess", isResourceScope && knowsOffline ? .some(true) : .none)
+    ]
+    return (
+      issuing.name.rawValue, shortForms(scope ?? found.scope, [resource] + audience, more)
+    )
+  }
+
+  private func shortForms(
+    _ scope: String?, _ audience: [String], _ more: [ShortForm]
+  ) -> [ShortForm] {
+    more + [
       ("--scope", "scope", scope.map(JSONValue.string)),
       (
         "--audience", "audiences",

@@ -29,7 +29,7 @@ struct ProviderService: Sendable {
 
   private func entry(_ provider: ProviderConfig) -> ProviderGet.Reply {
     .init(
-      name: provider.name, type: provider.type,
+      name: provider.name, type: provider.type, issuer: provider.issuer,
       flows: ProviderRegistry.flows(of: provider.settings.variety).map { flow($0) })
   }
 

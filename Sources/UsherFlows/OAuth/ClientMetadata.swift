@@ -84,6 +84,7 @@ extension Redirect {
     switch self {
     case .loopback: "http://127.0.0.1/callback"
     case .localhost: "http://localhost/callback"
+    case .anyPort(let portless): portless.text
     case .fixed(let fixed): fixed.text
     }
   }

@@ -15,6 +15,9 @@ package struct OIDCAuthorize: FlowMachine, DiscoveringMachine, RedeemingCodeGran
     /// The scopes, separated by spaces. Default: the configured scopes. At an OpenID provider
     /// `openid` is always requested.
     package var scope: String?
+    /// Whether `offline_access` is requested in addition to ``scope``, if the provider lists it
+    /// among its scopes.
+    package var offlineAccess: Bool?
     /// The audiences for which tokens will be requested. Default: the configured ones. Not at a
     /// provider without `audience_parameter` in its configuration.
     package var audiences: [String]?
@@ -48,6 +51,8 @@ package struct OIDCAuthorize: FlowMachine, DiscoveringMachine, RedeemingCodeGran
     var scope: String
     /// Whether the scope is that of the configuration; nil in flows that an older version stored.
     var isConfiguredScope: Bool?
+    /// Whether `offline_access` is added if the provider lists it; nil means false.
+    var addsOfflineAccess: Bool?
     /// The audiences; nil if there are none.
     var audiences: [String]?
     let hints: [String: String]
@@ -105,7 +110,7 @@ package struct OIDCAuthorize: FlowMachine, DiscoveringMachine, RedeemingCodeGran
     let request = Request(
       scope: context.withGranted(
         scope: try OIDCRequest.scope(params.scope, provider.settings)),
-      isConfiguredScope: params.scope == nil,
+      isConfiguredScope: params.scope == nil, addsOfflineAccess: params.offlineAccess,
       audiences: context.withGranted(
         audiences: try OIDCRequest.audiences(params.audiences, provider.settings)), hints: hints,
       maxAge: params.maxAgeSeconds, account: context.account, keepAlive: params.keepAlive ?? false)
@@ -178,7 +183,16 @@ extension OIDCAuthorize {
     if request.hints["claims"] != nil, metadata.supportsClaims != true {
       return .fail(.claimsUnsupported)
     }
+    if hasPKCE, let methods = metadata.codeChallengeMethods, !methods.contains("S256") {
+      return .fail(
+        .protocolError(
+          "the provider does not support PKCE with S256: its code_challenge_methods_supported is ["
+            + "\(ProviderText.clean(methods.joined(separator: ", ")))]"))
+    }
     if request.isConfiguredScope == true { request.scope = metadata.known(in: request.scope) }
+    if request.addsOfflineAccess == true {
+      request.scope = metadata.addingOfflineAccess(to: request.scope)
+    }
     let attempt = OIDCAttempt(
       metadata, authorizationEndpoint: endpoint, dpopKey: provider.settings.dpopKey(&transition),
       &transition)

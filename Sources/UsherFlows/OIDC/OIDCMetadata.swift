@@ -42,6 +42,9 @@ package struct OIDCMetadata: Codable, Sendable, Equatable {
   /// The ways in which the provider can return the answer to an authorization request
   /// (`response_modes_supported`); nil if the metadata does not list them.
   package var responseModes: [String]?
+  /// The methods of PKCE that the provider supports (`code_challenge_methods_supported`); nil if
+  /// the metadata does not list them.
+  package var codeChallengeMethods: [String]?
   /// Whether the provider accepts only authorization requests that were pushed to it (RFC 9126 §5);
   /// nil in flows that an older version stored.
   package var requiresPushedRequests: Bool?

@@ -79,6 +79,7 @@ extension OIDCMetadata {
     scopes = reader.texts("scopes_supported")
     responseModes = reader.texts("response_modes_supported")
     dpopAlgorithms = reader.texts("dpop_signing_alg_values_supported")
+    codeChallengeMethods = reader.texts("code_challenge_methods_supported")
     if reader.isTrue("require_pushed_authorization_requests") { requiresPushedRequests = true }
     if reader.isTrue("claims_parameter_supported") { supportsClaims = true }
     if reader.isTrue("require_signed_request_object") { requiresSignedRequests = true }

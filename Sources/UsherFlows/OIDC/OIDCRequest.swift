@@ -25,6 +25,15 @@ extension OIDCMetadata {
     return "the provider does not offer the response mode \(mode.rawValue): set response_mode to "
       + "one that it offers, found \(ProviderText.found(responseModes.joined(separator: ", ")))"
   }
+
+  /// Returns the scope with `offline_access` if the provider lists that among its scopes.
+  func addingOfflineAccess(to scope: String) -> String {
+    let word = "offline_access"
+    guard scopes?.contains(where: { $0.hasSameBytes(as: word) }) ?? false,
+      !scope.split(separator: " ").contains(where: { String($0).hasSameBytes(as: word) })
+    else { return scope }
+    return scope.isEmpty ? word : scope + " " + word
+  }
 }
 
 extension OIDCSettings {

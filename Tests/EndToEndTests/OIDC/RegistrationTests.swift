@@ -83,8 +83,7 @@ struct RegistrationTests {
   }
 
   @Test(
-    "the method of authentication is one that the provider offers (auth/token-endpoint-auth-basic, "
-      + "auth/token-endpoint-auth-post, auth/token-endpoint-auth-none)",
+    "the provider offers the client's method (auth/token-endpoint-auth-basic, -post and -none)",
     arguments: ["client_secret_basic", "client_secret_post", "none"])
   func method(name: String) throws {
     try offer([.string(name)])
