@@ -35,6 +35,9 @@ package struct OIDCSettings: SettingsSection {
   /// How the provider is asked for a token for an audience; nil: it issues tokens for one audience
   /// only.
   package var audienceParameter: OIDCAudienceParameter?
+  /// Whether a token for an audience is got by exchanging the account's access token (RFC 8693)
+  /// instead of by a refresh. A sign-in then names no audiences.
+  package var tokenExchange = false
   /// The audiences that a sign-in names if the caller names none.
   package var audiences: [String] = []
   /// The `audience` parameter, which some providers require; nil means that it is not sent.
@@ -88,6 +91,7 @@ package struct OIDCSettings: SettingsSection {
     table.setting(&allowPrivateEndpoints, "allow_private_endpoints")
     table.setting(&clientCredentialsGrant, "client_credentials_grant")
     table.setting(&audienceParameter, "audience_parameter")
+    table.setting(&tokenExchange, "token_exchange")
     table.setting(&audiences, "audiences") { [audienceParameter] audiences in
       guard !audiences.isEmpty else { return nil }
       guard let audienceParameter else { return "needs audience_parameter" }
@@ -108,6 +112,12 @@ package struct OIDCSettings: SettingsSection {
     }
     if signedRequests == .always, clientCredential == nil {
       table.reportProblem("signed_requests", "needs client_credential, the name of a private key")
+    }
+    if tokenExchange, audienceParameter == nil {
+      table.reportProblem("token_exchange", "needs audience_parameter")
+    }
+    if tokenExchange, !audiences.isEmpty {
+      table.reportProblem("audiences", "must be empty, because token_exchange needs no audiences")
     }
   }
 
@@ -354,4 +364,5 @@ extension OIDCSettings: ProviderTypeSettings {
   }
   package var mayNarrowRefresh: Bool? { narrowRefresh }
   package var revokesReplaced: Bool { revokeReplaced }
+  package var exchangesTokens: Bool { tokenExchange }
 }

@@ -20,6 +20,8 @@ package protocol ProviderTypeSettings: SettingsSection {
   /// Whether the daemon revokes a refresh token that a new sign-in replaces. At providers other
   /// than OpenID Connect, a revocation may end more than the token, such as a binding or a device.
   var revokesReplaced: Bool { get }
+  /// Whether a token for an audience is got by token exchange (RFC 8693).
+  var exchangesTokens: Bool { get }
 
   /// Returns these settings as those of another type whose flows the provider runs, too; nil if it
   /// runs none of that type.
@@ -31,6 +33,7 @@ extension ProviderTypeSettings {
   package var oneTimeCodes: TOTPSettings? { nil }
   package var mayNarrowRefresh: Bool? { nil }
   package var revokesReplaced: Bool { false }
+  package var exchangesTokens: Bool { false }
 
   package func view<Settings: ProviderTypeSettings>(as type: Settings.Type) -> Settings? {
     self as? Settings

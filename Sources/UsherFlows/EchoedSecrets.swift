@@ -76,8 +76,8 @@ extension ProviderReport {
 extension HTTPRequest {
   /// Parameters of OAuth requests that are not secret.
   private static let publicFields: Set<String> = [
-    "audience", "client_assertion_type", "client_id", "grant_type", "redirect_uri", "resource",
-    "scope", "token_type_hint",
+    "audience", "client_assertion_type", "client_id", "grant_type", "redirect_uri",
+    "requested_token_type", "resource", "scope", "subject_token_type", "token_type_hint",
   ]
 
   /// Returns the values of the fields that are not known to be public.

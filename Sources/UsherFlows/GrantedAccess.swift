@@ -25,7 +25,10 @@ extension FlowContext<OIDCSettings> {
   /// Returns requested audiences, together with the rest of those that the named account has; nil
   /// if there are none.
   func withGranted(audiences: [String]?) -> [String]? {
-    guard let granted, let parameter = provider.settings.audienceParameter else { return audiences }
+    // With token exchange, the provider decides about audiences at each exchange.
+    guard let granted, let parameter = provider.settings.audienceParameter,
+      !provider.settings.tokenExchange
+    else { return audiences }
     let all = (audiences ?? []).adding(
       granted.audiences.filter { parameter.violation($0) == nil })
     return all.isEmpty ? nil : Array(all.prefix(OIDCSettings.maxAudiences))

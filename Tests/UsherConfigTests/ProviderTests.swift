@@ -287,6 +287,20 @@ struct ProviderTests {
     #expect(lineProblem(first + "audiences = \(list)", in: provider) == problem)
   }
 
+  @Test(
+    "token_exchange needs audience_parameter, and no audiences",
+    arguments: [
+      ("token_exchange = true\n", "needs audience_parameter"),
+      ("token_exchange = true\naudience_parameter = \"audience\"\n", ""),
+      (
+        "audiences = [\"a\"]\ntoken_exchange = true\naudience_parameter = \"audience\"\n",
+        "must be empty, because token_exchange needs no audiences"
+      ),
+    ])
+  func tokenExchange(lines: String, problem: String) {
+    #expect(lineProblem(lines, in: provider) == problem)
+  }
+
   @Test("revoke_replaced is false by default, and true if the provider sets it")
   func revokeReplaced() throws {
     #expect(try !oidc(load(provider)).revokeReplaced)

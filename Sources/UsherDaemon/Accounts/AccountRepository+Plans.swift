@@ -226,7 +226,7 @@ extension AccountRepository {
 
   /// Returns the tokens to delete so that tokens for other audiences and with parts of the scope do
   /// not accumulate: those that have expired, and of too many those that expire first.
-  private func surplusTokens(
+  func surplusTokens(
     of record: AccountRecord, besides key: TokenKey, at now: Timestamp
   ) -> [TokenKey] {
     let others = record.tokens.filter { $0.key != key && $0.key != record.mainKey }

@@ -128,6 +128,26 @@ extension AccountGrant {
 }
 
 extension Refresher {
+  /// Returns the reason why a token with this scope is not requested; nil if it may be. A caller
+  /// must not narrow the tokens of others: a part of the scope is requested only if that cannot
+  /// narrow the grant.
+  func scopeProblem(
+    _ record: AccountRecord, _ key: TokenKey, isForced: Bool
+  ) -> UsherError? {
+    guard unsavedRefresh(for: record) == nil, record.details.grant.death == nil else { return nil }
+    if key.scope == record.mainKey.scope {
+      // Unless forced, the provider is not asked again: it has stated the scope that it grants.
+      return isForced ? nil : record.narrowing(dependencies)
+    }
+    let setting =
+      dependencies.configStore.current.provider(record.provider)?.settings.mayNarrowRefresh
+    // Neither a grant of the client nor a token exchange has a refresh token that could be bound to
+    // a part of the scope.
+    let cannotNarrow =
+      setting == true || record.details.grant.isOfClient == true || isExchanged(key, of: record)
+    return cannotNarrow ? nil : record.partialScopeRefused(hasSetting: setting != nil)
+  }
+
   /// Logs that the provider has returned less scope than was granted.
   func logNarrowing(_ update: AccountRepository.Update) {
     let grant = update.record.details.grant

@@ -32,7 +32,7 @@ actor Refresher: ProviderObserver {
 
   /// The result of a refresh that could not be written to disk yet. Its changes are planned again
   /// at each attempt, because the account may have changed.
-  private struct UnsavedRefresh {
+  struct UnsavedRefresh {
     let key: TokenKey
     let tokens: TokenSet
     /// The refresh token that was sent to the provider.
@@ -40,9 +40,9 @@ actor Refresher: ProviderObserver {
     let at: Timestamp
     let bootTime: BootTime?
   }
-  private var refusals = RememberedRefusals()
+  var refusals = RememberedRefusals()
   /// The number of calls of ``providersChanged(_:)``.
-  private var providerChanges = 0
+  private(set) var providerChanges = 0
   var unwrittenEnds: [AccountID: EndedGrant] = [:]
 
   init(repository: AccountRepository, source: TokenSource, queue: RevocationQueue) {
@@ -84,7 +84,9 @@ actor Refresher: ProviderObserver {
       }
       if mustRefresh {
         // A dead grant uses up no forced refresh of the caller: only a new sign-in helps.
-        guard unsavedRefresh(for: record) != nil || record.details.grant.isRenewable
+        guard
+          unsavedRefresh(for: record) != nil || record.details.grant.isRenewable
+            || isExchanged(key, of: record) && record.details.grant.death == nil
         else { throw grantEndedError(record) }
         try chargeForcedRefresh(account)
       }
@@ -148,9 +150,10 @@ actor Refresher: ProviderObserver {
 
   /// Refreshes, or stores the result of an earlier refresh if its token is valid for `seconds`. If
   /// the token has ended when the provider's reply arrives, tries once more.
-  private func refresh(
+  func refresh(
     _ record: AccountRecord, _ key: TokenKey, validFor seconds: Int
   ) async throws(UsherError) -> [UInt8] {
+    if isExchanged(key, of: record) { return try await exchange(record, key) }
     if let reply = try await tryRefresh(record, key, validFor: seconds) { return reply }
     guard let changed = try repository.find(record.id)
     else { throw AccountRepository.changedMeanwhile }
@@ -267,7 +270,8 @@ actor Refresher: ProviderObserver {
   /// Writes the result of an earlier refresh that is not on disk yet.
   ///
   /// - Returns: False if there is none.
-  private func saveUnsavedRefresh(_ record: AccountRecord) async throws(UsherError) -> Bool {
+  @discardableResult
+  func saveUnsavedRefresh(_ record: AccountRecord) async throws(UsherError) -> Bool {
     guard unsavedRefresh(for: record) != nil else { return false }
     return try await repository.changeLock.withLock(record.lockKey) {
       () throws(UsherError) -> Bool in
@@ -281,7 +285,7 @@ actor Refresher: ProviderObserver {
 
   /// Returns the result of an earlier refresh that is not on disk yet. A result for an earlier
   /// sign-in is dropped.
-  private func unsavedRefresh(for record: AccountRecord) -> UnsavedRefresh? {
+  func unsavedRefresh(for record: AccountRecord) -> UnsavedRefresh? {
     guard let unsaved = unsavedRefreshes[record.id] else { return nil }
     if unsaved.used == record.details.grant.refreshToken { return unsaved }
     unsavedRefreshes[record.id] = nil
@@ -323,30 +327,13 @@ actor Refresher: ProviderObserver {
     return isValid == true ? reply : nil
   }
 
-  private func current(_ account: AccountID, _ key: TokenKey) throws(UsherError) -> [UInt8] {
+  func current(_ account: AccountID, _ key: TokenKey) throws(UsherError) -> [UInt8] {
     guard let record = try repository.find(account) else {
       throw AccountRepository.changedMeanwhile
     }
     if key == record.mainKey, let error = record.narrowing(dependencies) { throw error }
     guard let token = record.usableToken(key) else { throw AccountRepository.changedMeanwhile }
     return token.reply
-  }
-
-  /// Returns the reason why a token with this scope is not requested; nil if it may be. A caller
-  /// must not narrow the tokens of others: a part of the scope is requested only if the provider is
-  /// configured not to narrow the grant because of that, or the grant has no refresh token.
-  private func scopeProblem(
-    _ record: AccountRecord, _ key: TokenKey, isForced: Bool
-  ) -> UsherError? {
-    guard unsavedRefresh(for: record) == nil, record.details.grant.death == nil else { return nil }
-    if key.scope == record.mainKey.scope {
-      // Unless forced, the provider is not asked again: it has stated the scope that it grants.
-      return isForced ? nil : record.narrowing(dependencies)
-    }
-    let setting =
-      dependencies.configStore.current.provider(record.provider)?.settings.mayNarrowRefresh
-    return setting == true || record.details.grant.isOfClient == true
-      ? nil : record.partialScopeRefused(hasSetting: setting != nil)
   }
 
   /// Returns the reply of a refresh or, if the refresh failed, the existing token while it is
@@ -366,7 +353,7 @@ actor Refresher: ProviderObserver {
   }
 
   /// Remembers a refusal, unless a provider has changed since the request was sent.
-  private func recordRefusal(
+  func recordRefusal(
     _ error: UsherError, _ account: AccountID, _ key: TokenKey, _ refreshToken: Sealed<Secret>,
     asOf providerChanges: Int
   ) {

@@ -230,7 +230,7 @@ struct TokenSource: Sendable {
       after: nil)
   }
 
-  private func unreachable(
+  func unreachable(
     _ record: AccountRecord, _ message: String, after: Duration?
   ) -> UsherError {
     let now = dependencies.clock.monotonicNow()

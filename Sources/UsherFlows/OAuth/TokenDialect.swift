@@ -20,6 +20,14 @@ package protocol TokenDialect: Sendable {
   /// tokens for one audience only.
   func renewal(_ refreshToken: Secret, scope: String?, audience: String) -> (any ProviderCall)?
 
+  /// Returns the call that exchanges an access token for one for an audience (RFC 8693); nil if the
+  /// configuration does not say that the provider exchanges tokens.
+  ///
+  /// - Parameter scope: The scope of the new token; nil if the provider decides.
+  func exchange(
+    _ accessToken: Secret, scope: String?, audience: String
+  ) -> (any ProviderCall)?
+
   /// Returns the call that fetches an access token for the client itself; nil if the configuration
   /// does not permit it.
   ///
@@ -62,6 +70,10 @@ extension TokenDialect {
 
   package func renewal(
     _ refreshToken: Secret, scope: String?, audience: String
+  ) -> (any ProviderCall)? { nil }
+
+  package func exchange(
+    _ accessToken: Secret, scope: String?, audience: String
   ) -> (any ProviderCall)? { nil }
 
   package func clientToken(scope: String, audience: String?) -> (any ProviderCall)? { nil }

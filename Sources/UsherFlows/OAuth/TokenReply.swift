@@ -14,6 +14,12 @@ package struct TokenRequest: Sendable, Equatable {
   /// kept (RFC 6749 §6).
   package var previous: TokenSet?
   package var rules = TokenReplyRules()
+  /// The `issued_token_type` that the reply to a token exchange must have (RFC 8693 §2.2.1); nil
+  /// for any other request.
+  package var issuedTokenType: String?
+
+  /// The identifier of access tokens in a token exchange (RFC 8693 §3).
+  package static let accessTokenType = "urn:ietf:params:oauth:token-type:access_token"
 
   package init(provider: ProviderName, scope: String, previous: TokenSet? = nil) {
     self.provider = provider
@@ -112,6 +118,14 @@ extension TokenSet {
     guard access.utf8.count <= 65_536, access.utf8.allSatisfy({ (0x21...0x7E).contains($0) }) else {
       throw UnusableReply(
         "the provider's access_token has characters that are not allowed in a token")
+    }
+    if let expected = request.issuedTokenType {
+      guard let issued = members["issued_token_type"]?.stringValue else {
+        throw UnusableReply("the provider's answer has no issued_token_type")
+      }
+      guard issued.hasSameBytes(as: expected) else {
+        throw UnusableReply("the provider's issued_token_type is not that of an access token")
+      }
     }
     let rules = request.rules
     guard let type = members["token_type"]?.stringValue,

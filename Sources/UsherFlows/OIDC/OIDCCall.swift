@@ -23,6 +23,8 @@ package enum OIDCCall: ProviderCall {
   ///   - scope: The whole scope of the token; empty if the provider decides.
   ///   - audience: The audience of the token; nil for what the provider issues without one.
   case clientCredentials(scope: String, audience: String? = nil, OIDCMetadata)
+  /// Exchanges an access token for one for an audience (RFC 8693 §2.1).
+  case tokenExchange(TokenExchange, OIDCMetadata)
   /// Revokes an access or refresh token (RFC 7009 §2.1).
   case revoke(Revocation, OIDCMetadata)
   /// Fetches the user's profile from the userinfo endpoint (OIDC Core §5.3).
@@ -45,6 +47,14 @@ package enum OIDCCall: ProviderCall {
     package var redirectURI: String
   }
 
+  package struct TokenExchange: Sendable, Equatable {
+    /// The access token that is exchanged.
+    package var subject: Secret
+    /// The scope of the new token; nil if the provider decides.
+    package var scope: String?
+    package var audience: String
+  }
+
   package struct Revocation: Sendable, Equatable {
     package var token: Secret
     package var kind: TokenKind
@@ -58,7 +68,8 @@ package enum OIDCCall: ProviderCall {
     switch self {
     case .discovery: "discovery"
     case .jwks: "jwks"
-    case .exchange, .refresh, .clientCredentials, .devicePoll: "token"
+    case .exchange, .refresh, .clientCredentials, .tokenExchange, .devicePoll:
+      "token"
     case .revoke: "revocation"
     case .userinfo: "userinfo"
     case .deviceAuthorization: "device_authorization"
@@ -69,16 +80,18 @@ package enum OIDCCall: ProviderCall {
 
   package var endpoint: ProviderEndpoint {
     switch self {
-    case .exchange, .refresh, .clientCredentials, .devicePoll: .token
-    case .discovery, .jwks, .revoke, .userinfo, .deviceAuthorization, .pushAuthorization: .other
+    case .exchange, .refresh, .clientCredentials, .tokenExchange, .devicePoll:
+      .token
+    case .discovery, .jwks, .revoke, .userinfo, .deviceAuthorization, .pushAuthorization:
+      .other
     case .bound(let call, key: _): call.endpoint
     }
   }
 
   package var authenticatesClient: Bool {
     switch self {
-    case .exchange, .refresh, .clientCredentials, .devicePoll, .deviceAuthorization,
-      .pushAuthorization:
+    case .exchange, .refresh, .clientCredentials, .tokenExchange, .devicePoll,
+      .deviceAuthorization, .pushAuthorization:
       true
     case .revoke(let revocation, _): revocation.bearer == nil
     case .discovery, .jwks, .userinfo: false
@@ -135,7 +148,7 @@ extension FlowMachine where Call == OIDCCall {
       let answer = TokenReply(reply, to: request, at: Timestamp(milliseconds: 0))
       guard case .granted(let tokens) = answer else { return [] }
       return OIDCCall.revoking(tokens, metadata)
-    case .discovery, .jwks, .refresh, .revoke, .userinfo, .deviceAuthorization,
+    case .discovery, .jwks, .refresh, .tokenExchange, .revoke, .userinfo, .deviceAuthorization,
       .pushAuthorization:
       return []
     }

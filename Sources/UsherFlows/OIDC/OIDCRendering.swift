@@ -31,8 +31,8 @@ extension OIDCCall {
     case .revoke(let revocation, let metadata):
       return try Self.render(revocation, metadata, context)
     case .bound(let call, let key): return try call.render(boundTo: key, context)
-    case .exchange, .refresh, .clientCredentials, .devicePoll, .deviceAuthorization,
-      .pushAuthorization:
+    case .exchange, .refresh, .clientCredentials, .tokenExchange, .devicePoll,
+      .deviceAuthorization, .pushAuthorization:
       return try renderForm(context)
     }
   }
@@ -66,6 +66,9 @@ extension OIDCCall {
         + (scope.isEmpty ? [] : [("scope", settings.spelling(ofScope: scope))])
         + (audience.map { settings.fields(forAudiences: [$0]) }
           ?? settings.fields(forSignInWith: []))
+    case .tokenExchange(let exchange, let provider):
+      (metadata, endpoint) = (provider, try provider.tokenEndpoint.orMissing("token"))
+      fields = exchange.fields(context.provider.settings)
     case .devicePoll(let code, let provider):
       (metadata, endpoint) = (provider, try provider.tokenEndpoint.orMissing("token"))
       fields = [
@@ -163,6 +166,18 @@ extension RenderContext<OIDCSettings> {
       throw UsherError(.providerRejected, flaw)
     }
     return certificate
+  }
+}
+
+extension OIDCCall.TokenExchange {
+  /// The fields of the request, without those of the client's authentication.
+  fileprivate func fields(_ settings: OIDCSettings) -> [(name: String, value: String)] {
+    [
+      ("grant_type", "urn:ietf:params:oauth:grant-type:token-exchange"),
+      ("subject_token", subject.revealed()), ("subject_token_type", TokenRequest.accessTokenType),
+      ("requested_token_type", TokenRequest.accessTokenType),
+    ] + settings.fields(forAudiences: [audience])
+      + (scope.map { [("scope", settings.spelling(ofScope: $0))] } ?? [])
   }
 }
 

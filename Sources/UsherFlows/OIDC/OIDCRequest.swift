@@ -79,6 +79,10 @@ enum OIDCRequest {
         "audiences",
         "cannot be chosen at this provider: omit audiences" + settings.audienceAdvice)
     }
+    guard !settings.tokenExchange else {
+      throw ParamsValidation.wrong(
+        "audiences", "are not named in a sign-in at this provider: token_exchange needs none")
+    }
     guard requested.count <= OIDCSettings.maxAudiences else {
       throw ParamsValidation.wrong(
         "audiences", "must be at most \(OIDCSettings.maxAudiences)")

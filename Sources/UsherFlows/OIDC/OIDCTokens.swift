@@ -27,9 +27,22 @@ struct OIDCTokens: TokenDialect {
   func renewal(
     _ refreshToken: Secret, scope: String?, audience: String
   ) -> (any ProviderCall)? {
-    guard provider.settings.audienceParameter != nil else { return nil }
+    guard provider.settings.audienceParameter != nil, !provider.settings.tokenExchange else {
+      return nil
+    }
     return OIDCCall.refresh(refreshToken, scope: scope, audience: audience, metadata)
       .bound(to: dpopKey)
+  }
+
+  func exchange(
+    _ accessToken: Secret, scope: String?, audience: String
+  ) -> (any ProviderCall)? {
+    guard provider.settings.tokenExchange, provider.settings.audienceParameter != nil else {
+      return nil
+    }
+    return OIDCCall.tokenExchange(
+      .init(subject: accessToken, scope: scope, audience: audience), metadata
+    ).bound(to: dpopKey)
   }
 
   func clientToken(scope: String, audience: String?) -> (any ProviderCall)? {

@@ -31,6 +31,8 @@ extension OIDCBackend {
           client, scope: try Scope.parse(form["scope"]), audience: try form.oneAudience(),
           key: key, now: context.clock.now())
         return try await reply(tokens, call, withIDToken: false)
+      case Self.tokenExchangeGrant:
+        return try await exchangeToken(form, client, call)
       case "urn:ietf:params:oauth:grant-type:device_code":
         let tokens = try ledger.pollDevice(
           try form.required("device_code"), client: client, key: key, now: context.clock.now())
@@ -61,10 +63,12 @@ extension OIDCBackend {
 
   /// Returns the successful response (RFC 6749 §5.1), with the overrides from the settings.
   ///
-  /// - Parameter code: The code of the authorization request; nil if there was none.
-  private func reply(
+  /// - Parameters:
+  ///   - code: The code of the authorization request; nil if there was none.
+  ///   - more: Further members of the response.
+  func reply(
     _ tokens: IssuedTokens, _ call: EndpointCall, answeringRequest code: String? = nil,
-    withIDToken: Bool = true
+    withIDToken: Bool = true, more: [String: JSON] = [:]
   ) async throws -> Reply {
     let settings = settings
     bind(tokens, call)
@@ -74,6 +78,7 @@ extension OIDCBackend {
       "expires_in": .integer(tokens.expiresIn),
       "scope": .string(tokens.scope.joined(separator: " ")),
     ]
+    members.merge(more) { $1 }
     members["refresh_token"] = tokens.refreshToken.map { .string($0) }
     if withIDToken, settings.idToken.omit != true, tokens.scope.contains("openid") {
       let claims = tokens.authorization.idTokenClaims(

@@ -1,6 +1,6 @@
 /// The settings of the OpenID provider that a test may change while it runs.
 ///
-/// The last seven override members of a response: a value replaces a member, `null` removes it.
+/// The last settings override members of a response: a value replaces a member, `null` removes it.
 package struct OIDCBackendSettings: BackendSettings, Hashable {
   package var accessTokenSeconds = 300
   package var refreshTokenSeconds = 30 * 86_400
