@@ -32,6 +32,8 @@ package struct OIDCSettings: SettingsSection {
   /// Whether programs may get tokens for the client itself, by its own credential (RFC 6749 §4.4).
   /// Such a token may have more power than any user has.
   package var clientCredentialsGrant = false
+  /// How the daemon gets tokens by assertions that it signs (RFC 7523 §2.1).
+  package var jwtBearer = OIDCJWTBearer()
   /// How the provider is asked for a token for an audience; nil: it issues tokens for one audience
   /// only.
   package var audienceParameter: OIDCAudienceParameter?
@@ -104,6 +106,7 @@ package struct OIDCSettings: SettingsSection {
     table.setting(&clockSkewSeconds, "clock_skew_seconds", 0...300)
     table.setting(&narrowRefresh, "narrow_refresh")
     table.setting(&revokeReplaced, "revoke_replaced")
+    table.table(&jwtBearer, "jwt_bearer")
     table.table(&endpoints, "endpoints")
     table.setting(&extraAuthorize, "extra_authorize", violation: Self.violation(extra:))
     checkClient(table)

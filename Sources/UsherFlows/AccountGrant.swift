@@ -24,9 +24,12 @@ package struct AccountGrant: Sendable, Equatable {
   package var signInOptions: SignInOptions?
   /// The key to which the provider has bound the tokens (RFC 9449); nil if they are bound to none.
   package var dpopKey: Sealed<Secret>?
-  /// Whether the tokens are for the client itself (RFC 6749 §4.4), so that the daemon renews them
-  /// without a refresh token.
+  /// Whether the tokens were granted to the client without a user (RFC 6749 §4.4, RFC 7523 §2.1),
+  /// so that the daemon renews them without a refresh token.
   package var isOfClient = false
+  /// Whether the daemon renews the tokens by an assertion about ``subject`` (RFC 7523 §2.1) instead
+  /// of the client's credential; only if ``isOfClient`` is set.
+  package var isByAssertion = false
   /// Whether this describes only part of the account. If it does, attributes that it does not
   /// mention stay, even if it has tokens; if its profile is nil, the present profile and label
   /// stay.

@@ -18,6 +18,8 @@ struct AccountUseTests {
       try provider {
         $0.clientCredential = "secret"
         $0.clientCredentialsGrant = true
+        $0.jwtBearer.keyCredential = "key"
+        $0.jwtBearer.subjects = ["reports@example.org"]
       }
     case .oauth2: try oauth2Provider { $0.clientCredentialsGrant = true }
     case .paysafe:

@@ -110,9 +110,12 @@ struct AccountDetails: Codable, Sendable, Equatable {
     /// Whether the last refresh returned no ID token that can be handed out; nil in rows that older
     /// versions wrote.
     var lacksNewIDToken: Bool?
-    /// Whether the client itself is the grant's subject (RFC 6749 §4.4), so that no refresh token
-    /// is needed; nil means false.
+    /// Whether the tokens are granted to the client without a user (RFC 6749 §4.4, RFC 7523 §2.1),
+    /// so that no refresh token is needed; nil means false.
     var isOfClient: Bool?
+    /// Whether they are granted for an assertion about the account's subject (RFC 7523 §2.1); nil
+    /// means false.
+    var isByAssertion: Bool?
     /// The key to which the provider binds the tokens (RFC 9449); nil if it binds them to none, and
     /// in rows that older versions wrote.
     var dpopKey: Sealed<Secret>?

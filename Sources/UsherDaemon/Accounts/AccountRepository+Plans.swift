@@ -132,7 +132,8 @@ extension AccountRepository {
           refreshToken: grant.isOfClient
             ? Sealed(Secret(dependencies.identifier("grant_"))) : grant.tokens?.refreshToken,
           refreshExpiresAt: grant.tokens?.refreshExpiresAt,
-          isOfClient: grant.isOfClient ? true : nil, dpopKey: grant.dpopKey))
+          isOfClient: grant.isOfClient ? true : nil,
+          isByAssertion: grant.isByAssertion ? true : nil, dpopKey: grant.dpopKey))
   }
 
   /// Plans a write of the rows that a refresh will change, with their current content. The write is

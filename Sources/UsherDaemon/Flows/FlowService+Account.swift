@@ -88,8 +88,8 @@ extension PolicyRequest {
       method: FlowStart.name, provider: call.provider.rawValue, kind: call.kind,
       operation: call.operation)
     audiences = call.params["audiences"]?.arrayValue?.compactMap(\.stringValue)
-    // No person decides at the provider about the scope of a client's own token.
-    if call.kind == OIDCClientCredentials.kind {
+    // No person decides at the provider about the scope of these tokens.
+    if [OIDCClientCredentials.kind, OIDCJWTBearerGrant.kind].contains(call.kind) {
       scopes = Self.scopes(call.params["scope"]?.stringValue ?? "")
     }
   }

@@ -43,20 +43,40 @@ struct ProviderService: Sendable {
 // Implementation of `provider.jwks`.
 extension ProviderService {
   /// Returns the public keys of the provider's client, and makes the missing ones if the call says
-  /// so: the key with which it signs, and the one for which the provider encrypts.
+  /// so: those with which it signs, and the one for which the provider encrypts.
   func jwks(_ call: ProviderJWKS) async throws(UsherError) -> ProviderJWKS.Reply {
     let provider = try configStore.provider(named: call.provider)
-    let protection = Provider<OIDCSettings>(provider)?.settings.protection
-    guard let name = protection?.decryptionCredential,
-      let algorithm = protection?.encryptions.first
-    else { return .init(keys: [try await signingKey(of: provider, call)]) }
+    let settings = Provider<OIDCSettings>(provider)?.settings
     var keys: [JSONValue] = []
-    if try signsByKey(provider) { keys.append(try await signingKey(of: provider, call)) }
-    keys.append(try await decryptionKey(name, for: algorithm, of: provider, call))
+    let assertionKey = settings?.jwtBearer.keyCredential
+    if let name = assertionKey {
+      keys.append(try await assertionSigningKey(name, of: provider, call))
+    }
+    let decryption = settings?.protection.decryptionCredential
+    let mayLackClientKey = assertionKey != nil || decryption != nil
+    if try !mayLackClientKey || (provider.credentialName != assertionKey && signsByKey(provider)) {
+      keys.append(try await clientKey(of: provider, call))
+    }
+    if let name = decryption, let algorithm = settings?.protection.encryptions.first {
+      keys.append(try await decryptionKey(name, for: algorithm, of: provider, call))
+    }
     return .init(keys: keys)
   }
 
-  /// Whether the client of a provider, which also decrypts, authenticates itself by a key.
+  private func assertionSigningKey(
+    _ name: String, of provider: ProviderConfig, _ call: ProviderJWKS
+  ) async throws(UsherError) -> JSONValue {
+    let credential = try await credential(name, of: provider, call) { () throws(UsherError) in
+      ClientKey.make { entropy.bytes($0) }
+    }
+    guard let key = ClientKey(pem: credential) else {
+      throw UsherError(
+        .invalidParams, "credential \(name) \(ClientKey.flaw)", field: "provider")
+    }
+    return key.publicJWK
+  }
+
+  /// Whether the client of a provider that has another key, too, authenticates itself by a key.
   private func signsByKey(_ provider: ProviderConfig) throws(UsherError) -> Bool {
     switch provider.definition.oauthClient.auth {
     case .privateKeyJWT, .tlsClientAuth, .selfSignedTLSClientAuth: return true
@@ -106,7 +126,8 @@ extension ProviderService {
     return credential
   }
 
-  private func signingKey(
+  /// Returns the public key by which the client authenticates itself.
+  private func clientKey(
     of provider: ProviderConfig, _ call: ProviderJWKS
   ) async throws(UsherError) -> JSONValue {
     guard let name = provider.credentialName else {
@@ -193,10 +214,7 @@ extension ProviderService {
     }
     let url = OIDCMetadata.wellKnownURLs(issuer: provider.settings.issuer.text)[0]
     let outcome = await http.send(OIDCCall.discovery(url: url), for: provider.config)
-    let decryption = provider.settings.protection.decryptionCredential.map {
-      credential($0, of: provider.config)
-    }
-    return findings + [credential(provider.config)] + [decryption].compactMap(\.self)
+    return findings + credentials(provider.config)
       + [clock(outcome, allowed: provider.settings.clockSkewSeconds)]
   }
 
@@ -274,9 +292,12 @@ extension ProviderService {
   /// Returns one finding for each credential that the provider's configuration names: whether it is
   /// set and usable.
   private func credentials(_ provider: ProviderConfig) -> [ProviderCheck.Finding] {
-    let names = provider.definition.credentialNames
-    guard provider.credentialName == nil, !names.isEmpty else { return [credential(provider)] }
-    return names.map { credential($0, of: provider) }
+    let names = provider.definition.credentialNames.filter { $0 != provider.credentialName }
+    let others = names.map { credential($0, of: provider) }
+    guard provider.credentialName == nil, !names.isEmpty else {
+      return [credential(provider)] + others
+    }
+    return others
   }
 
   private func credential(_ name: String, of provider: ProviderConfig) -> ProviderCheck.Finding {

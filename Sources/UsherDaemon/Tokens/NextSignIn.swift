@@ -68,6 +68,7 @@ extension AccountRecord {
     }
     next.arguments["scope"] = scopeToRequest(scope, settings).map { .text($0) }
     next.arguments["audiences"] = audiencesToRequest(audience, settings).map { .texts($0) }
+    if details.grant.isByAssertion == true { next.arguments["subject"] = .text(subject) }
     if details.keepAlive { next.arguments["keepAlive"] = .flag(true) }
     // Not every kind of flow has all parameters.
     let names = ProviderRegistry.parameterNames(of: next.kind, at: settings.variety)

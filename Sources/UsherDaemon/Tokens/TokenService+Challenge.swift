@@ -56,7 +56,8 @@ extension TokenService {
     _ challenge: BearerChallenge, _ record: AccountRecord
   ) throws(UsherError) -> UsherError {
     guard record.details.grant.isOfClient != true else {
-      throw Self.wrong("demands the authentication of a user, but the account is the client itself")
+      throw Self.wrong(
+        "demands the authentication of a user, but the account was signed in without one")
     }
     guard record.issuer != nil else {
       throw Self.wrong("demands what a provider without ID tokens cannot confirm")

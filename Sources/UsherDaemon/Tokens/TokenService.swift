@@ -194,7 +194,7 @@ extension TokenService {
     }
     guard record.details.grant.isOfClient != true else {
       throw UsherError(
-        .invalidParams, "the account is the client itself, for which there is no ID token",
+        .invalidParams, "the account was signed in without a user, so it has no ID token",
         field: "field")
     }
     guard record.issuer != nil else {

@@ -137,8 +137,10 @@ struct TokenSource: Sendable {
     of refreshToken: Secret, _ key: TokenKey, _ record: AccountRecord, _ dialect: any TokenDialect
   ) -> (any ProviderCall)? {
     if record.details.grant.isOfClient == true {
-      return dialect.clientToken(
-        scope: key.scope, audience: key.audience.isEmpty ? nil : key.audience)
+      let audience = key.audience.isEmpty ? nil : key.audience
+      return record.details.grant.isByAssertion == true
+        ? dialect.assertionToken(subject: record.subject, scope: key.scope, audience: audience)
+        : dialect.clientToken(scope: key.scope, audience: audience)
     }
     let scope = key.scope == record.mainKey.scope ? nil : key.scope
     return key.audience.isEmpty

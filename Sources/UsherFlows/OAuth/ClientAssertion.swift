@@ -2,8 +2,8 @@ import Crypto
 import JSONRPC
 import UsherCore
 
-/// A signed statement by which the daemon authenticates itself as a client (RFC 7523 §3, OIDC Core
-/// §9).
+/// A signed statement of the daemon as a client: the client's authentication (RFC 7523 §2.2, OIDC
+/// Core §9), or the grant for which a provider issues a token (RFC 7523 §2.1).
 struct ClientAssertion {
   static let type = "urn:ietf:params:oauth:client-assertion-type:jwt-bearer"
   /// How long an assertion is valid. It is used once, at once.
@@ -13,24 +13,35 @@ struct ClientAssertion {
 
   /// - Parameter audience: The provider's issuer identifier, or its token endpoint.
   init(clientID: String, audience: String, at transition: TransitionContext) {
+    self.init(issuer: clientID, subject: clientID, audience: audience, at: transition)
+  }
+
+  /// - Parameter scope: The scope that the statement asks for; nil if it asks for none.
+  init(
+    issuer: String, subject: String, audience: String, scope: String? = nil,
+    at transition: TransitionContext
+  ) {
     var transition = transition
     // A provider whose clock is behind would refuse a statement from the future.
     let issuedAt = transition.now - .seconds(5)
-    claims = [
-      "iss": .string(clientID), "sub": .string(clientID), "aud": .string(audience),
+    var claims: [String: JSONValue] = [
+      "iss": .string(issuer), "sub": .string(subject), "aud": .string(audience),
       "jti": .string(Base64URL.encode(transition.random(16))),
       "iat": .integer(issuedAt.milliseconds / 1000),
       "exp": .integer((transition.now + Self.lifetime).milliseconds / 1000),
     ]
+    claims["scope"] = scope.map { .string($0) }
+    self.claims = claims
   }
 
   /// Returns the assertion signed with the client's private key.
   ///
-  /// - Parameter accepted: The signature algorithms that the provider accepts; nil if it does not
-  ///   list them.
+  /// - Parameters:
+  ///   - accepted: The signature algorithms that the provider accepts; nil if it lists none.
+  ///   - keyID: The id under which the provider knows the key; nil: the key's thumbprint.
   /// - Returns: Nil if the key cannot sign.
-  func signed(with key: ClientKey, accepted: [String]?) -> Secret? {
-    key.token(type: "JWT", claims, accepted: accepted)
+  func signed(with key: ClientKey, accepted: [String]?, keyID: String? = nil) -> Secret? {
+    key.token(type: "JWT", claims, accepted: accepted, named: keyID)
   }
 
   /// Returns the assertion with a message authentication code by the client secret (HS256).

@@ -96,11 +96,14 @@ package struct ClientKey: Sendable {
   /// - Parameters:
   ///   - type: The header `typ`.
   ///   - accepted: The algorithms that the provider accepts; nil if it does not list them.
+  ///   - name: The id under which the provider knows the key; nil: ``keyID``.
   /// - Returns: Nil if the key cannot sign.
-  func token(type: String, _ claims: [String: JSONValue], accepted: [String]?) -> Secret? {
+  func token(
+    type: String, _ claims: [String: JSONValue], accepted: [String]?, named name: String? = nil
+  ) -> Secret? {
     let algorithm = algorithm(accepted: accepted)
     let text = JSONWebToken.signingInput(
-      ["alg": .string(algorithm), "kid": .string(keyID), "typ": .string(type)], claims)
+      ["alg": .string(algorithm), "kid": .string(name ?? keyID), "typ": .string(type)], claims)
     return sign(Array(text.utf8), by: algorithm).map {
       Secret(text + "." + Base64URL.encode($0))
     }

@@ -36,6 +36,13 @@ package protocol TokenDialect: Sendable {
   ///   - audience: The audience of the token; nil for what the provider issues without one.
   func clientToken(scope: String, audience: String?) -> (any ProviderCall)?
 
+  /// Returns the call that fetches an access token by an assertion that the daemon signs (RFC 7523
+  /// §2.1); nil if the configuration does not permit it for this subject. The parameters are those
+  /// of ``clientToken(scope:audience:)``.
+  func assertionToken(
+    subject: String, scope: String, audience: String?
+  ) -> (any ProviderCall)?
+
   func read(_ reply: HTTPReply, to request: TokenRequest, at now: Timestamp) -> TokenReply
 
   /// Returns the dialect for tokens that are bound to a key (RFC 9449); the same one if the
@@ -77,6 +84,10 @@ extension TokenDialect {
   ) -> (any ProviderCall)? { nil }
 
   package func clientToken(scope: String, audience: String?) -> (any ProviderCall)? { nil }
+
+  package func assertionToken(
+    subject: String, scope: String, audience: String?
+  ) -> (any ProviderCall)? { nil }
 
   package func read(
     _ reply: HTTPReply, to request: TokenRequest, at now: Timestamp

@@ -5,7 +5,9 @@ import UsherCore
 ///
 /// Their flows are those of OpenID Connect. ``OAuth2Rules`` describes what is different.
 struct OAuth2Provider: ProviderDefinition {
-  static let flows = OIDCProvider.flows
+  static let flows: [any FlowMachine.Type] = [
+    OIDCAuthorize.self, OIDCDevice.self, OIDCClientCredentials.self,
+  ]
   static let hasIDTokens = false
 
   let provider: Provider<OIDCSettings>

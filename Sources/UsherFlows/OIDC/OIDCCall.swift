@@ -23,6 +23,8 @@ package enum OIDCCall: ProviderCall {
   ///   - scope: The whole scope of the token; empty if the provider decides.
   ///   - audience: The audience of the token; nil for what the provider issues without one.
   case clientCredentials(scope: String, audience: String? = nil, OIDCMetadata)
+  /// Requests a token by an assertion that the daemon signs (RFC 7523 §2.1).
+  case jwtBearer(JWTBearer, OIDCMetadata)
   /// Exchanges an access token for one for an audience (RFC 8693 §2.1).
   case tokenExchange(TokenExchange, OIDCMetadata)
   /// Revokes an access or refresh token (RFC 7009 §2.1).
@@ -47,6 +49,15 @@ package enum OIDCCall: ProviderCall {
     package var redirectURI: String
   }
 
+  package struct JWTBearer: Sendable, Equatable {
+    /// Whom the token is for.
+    package var subject: String
+    /// The whole scope of the token; empty if the provider decides.
+    package var scope: String
+    /// The audience of the token; nil for what the provider issues without one.
+    package var audience: String?
+  }
+
   package struct TokenExchange: Sendable, Equatable {
     /// The access token that is exchanged.
     package var subject: Secret
@@ -68,7 +79,7 @@ package enum OIDCCall: ProviderCall {
     switch self {
     case .discovery: "discovery"
     case .jwks: "jwks"
-    case .exchange, .refresh, .clientCredentials, .tokenExchange, .devicePoll:
+    case .exchange, .refresh, .clientCredentials, .jwtBearer, .tokenExchange, .devicePoll:
       "token"
     case .revoke: "revocation"
     case .userinfo: "userinfo"
@@ -80,7 +91,7 @@ package enum OIDCCall: ProviderCall {
 
   package var endpoint: ProviderEndpoint {
     switch self {
-    case .exchange, .refresh, .clientCredentials, .tokenExchange, .devicePoll:
+    case .exchange, .refresh, .clientCredentials, .jwtBearer, .tokenExchange, .devicePoll:
       .token
     case .discovery, .jwks, .revoke, .userinfo, .deviceAuthorization, .pushAuthorization:
       .other
@@ -90,7 +101,7 @@ package enum OIDCCall: ProviderCall {
 
   package var authenticatesClient: Bool {
     switch self {
-    case .exchange, .refresh, .clientCredentials, .tokenExchange, .devicePoll,
+    case .exchange, .refresh, .clientCredentials, .jwtBearer, .tokenExchange, .devicePoll,
       .deviceAuthorization, .pushAuthorization:
       true
     case .revoke(let revocation, _): revocation.bearer == nil
@@ -142,7 +153,7 @@ extension FlowMachine where Call == OIDCCall {
     switch call {
     case .bound(let call, key: _): return cleanUp(call, outcome)
     case .exchange(_, let metadata), .devicePoll(_, let metadata),
-      .clientCredentials(_, _, let metadata):
+      .clientCredentials(_, _, let metadata), .jwtBearer(_, let metadata):
       var request = TokenRequest(provider: ProviderName(""), scope: "")
       request.rules.tokenTypes = nil
       let answer = TokenReply(reply, to: request, at: Timestamp(milliseconds: 0))

@@ -19,6 +19,15 @@ extension OIDCClientCredentials {
   }
 }
 
+extension OIDCJWTBearerGrant {
+  package static var resultMembers: [Schema.Member] { [.account] }
+
+  package static var example: FlowExample {
+    .init(
+      ["subject": "reports@example.org", "scope": "reports.read"], result: ["account": "acc_1"])
+  }
+}
+
 extension OIDCDevice {
   package static var resultMembers: [Schema.Member] { .signIn }
 

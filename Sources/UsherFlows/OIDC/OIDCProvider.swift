@@ -6,11 +6,13 @@ import UsherCore
 /// Discovery).
 struct OIDCProvider: ProviderDefinition {
   static let flows: [any FlowMachine.Type] = [
-    OIDCAuthorize.self, OIDCDevice.self, OIDCClientCredentials.self,
+    OIDCAuthorize.self, OIDCDevice.self, OIDCClientCredentials.self, OIDCJWTBearerGrant.self,
   ]
 
   /// The value of the attribute `grant` of an account of the client itself.
   static let clientGrant = "client_credentials"
+  /// The value of the attribute `grant` of an account whose tokens are got by an assertion.
+  static let assertionGrant = "jwt_bearer"
 
   let provider: Provider<OIDCSettings>
 }
@@ -25,7 +27,10 @@ extension ProviderDefinition where Settings == OIDCSettings {
   }
 
   var credentialNames: [String] {
-    [settings.clientCredential, settings.protection.decryptionCredential].compactMap(\.self)
+    [
+      settings.clientCredential, settings.protection.decryptionCredential,
+      settings.jwtBearer.keyCredential,
+    ].compactMap(\.self).reduce(into: []) { if !$0.contains($1) { $0.append($1) } }
   }
 
   func flaw(of credential: Secret, named name: String) -> String? {
@@ -35,8 +40,10 @@ extension ProviderDefinition where Settings == OIDCSettings {
         return flaw
       }
     }
-    guard name != settings.protection.decryptionCredential || name == settings.clientCredential
-    else { return nil }
+    if name == settings.jwtBearer.keyCredential, ClientKey(pem: credential) == nil {
+      return ClientKey.flaw
+    }
+    guard name == settings.clientCredential else { return nil }
     if settings.clientAuth.usesCertificate {
       do throws(InvalidValue) {
         _ = try ClientCertificate(pem: credential, named: name, of: provider.name)

@@ -31,6 +31,8 @@ extension OIDCCall {
     case .revoke(let revocation, let metadata):
       return try Self.render(revocation, metadata, context)
     case .bound(let call, let key): return try call.render(boundTo: key, context)
+    case .jwtBearer(let request, let metadata):
+      return try request.render(metadata, context)
     case .exchange, .refresh, .clientCredentials, .tokenExchange, .devicePoll,
       .deviceAuthorization, .pushAuthorization:
       return try renderForm(context)
@@ -90,9 +92,9 @@ extension OIDCCall {
       fields = OIDCAttempt.fields(
         parameters.sorted { $0.key < $1.key }.map { ($0.key, $0.value) }
           .filter { $0.name != "client_id" })
-    case .discovery, .jwks, .userinfo, .revoke, .bound:
+    case .discovery, .jwks, .userinfo, .revoke, .jwtBearer, .bound:
       throw UsherError(
-        .internalError, "a form body was requested for an OpenID call that is sent without one")
+        .internalError, "a form body was requested for an OpenID call that has none or another")
     }
     let client = try ClientAuthentication(
       context, metadata.clientAuthTerms(context.provider, at: endpoint))
@@ -178,6 +180,41 @@ extension OIDCCall.TokenExchange {
       ("requested_token_type", TokenRequest.accessTokenType),
     ] + settings.fields(forAudiences: [audience])
       + (scope.map { [("scope", settings.spelling(ofScope: $0))] } ?? [])
+  }
+}
+
+extension OIDCCall.JWTBearer {
+  static let grantType = "urn:ietf:params:oauth:grant-type:jwt-bearer"
+
+  /// Returns the request with a signed assertion (RFC 7523 §2.1). A public client adds nothing: the
+  /// assertion names its issuer (RFC 7521 §4.1).
+  fileprivate func render(
+    _ metadata: OIDCMetadata, _ context: RenderContext<OIDCSettings>
+  ) throws(UsherError) -> HTTPRequest {
+    let endpoint = try metadata.tokenEndpoint.orMissing("token")
+    let settings = context.provider.settings
+    let rules = settings.jwtBearer
+    let spelled = scope.isEmpty ? nil : settings.spelling(ofScope: scope)
+    let assertion = ClientAssertion(
+      issuer: rules.issuer ?? settings.clientID, subject: subject,
+      audience: rules.audience ?? metadata.issuer, scope: rules.scopeInAssertion ? spelled : nil,
+      at: context.transition)
+    let key = ClientKey(pem: try context.credential(named: rules.keyCredential))
+    guard
+      let signed = key.flatMap({ assertion.signed(with: $0, accepted: nil, keyID: rules.keyID) })
+    else {
+      throw UsherError(.internalError, "credential \(rules.keyCredential ?? "") \(ClientKey.flaw)")
+    }
+    var fields: [(name: String, value: String)] = [
+      ("grant_type", Self.grantType), ("assertion", signed.revealed()),
+    ]
+    if !rules.scopeInAssertion, let spelled { fields.append(("scope", spelled)) }
+    fields +=
+      audience.map { settings.fields(forAudiences: [$0]) } ?? settings.fields(forSignInWith: [])
+    guard settings.clientCredential != nil else { return .form(endpoint, fields, headers: []) }
+    let client = try ClientAuthentication(
+      context, metadata.clientAuthTerms(context.provider, at: endpoint))
+    return .form(endpoint, fields + client.fields, headers: client.headers)
   }
 }
 

@@ -51,6 +51,17 @@ struct OIDCTokens: TokenDialect {
       .bound(to: dpopKey)
   }
 
+  func assertionToken(
+    subject: String, scope: String, audience: String?
+  ) -> (any ProviderCall)? {
+    guard provider.settings.jwtBearer.permits(subject, clientID: provider.settings.clientID) else {
+      return nil
+    }
+    return OIDCCall.jwtBearer(
+      .init(subject: subject, scope: scope, audience: audience), metadata
+    ).bound(to: dpopKey)
+  }
+
   /// Returns why the ID token of a refresh is not acceptable (OIDC Core §12.2), as a sentence; nil
   /// if it is, or if the refresh returned none.
   func flaw(in tokens: TokenSet, of subject: String, signIn: SignInClaims?) -> String? {

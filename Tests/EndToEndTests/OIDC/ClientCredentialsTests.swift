@@ -168,6 +168,37 @@ struct ClientCredentialsTests {
     #expect(error.data["reason"] == "permission_denied")
   }
 
+  @Test(
+    "MCP module client_credentials by JWT: the client proves itself by its key, and only by that key"
+  )
+  func byJWT() throws {
+    let fixture = try OIDCFixture { sandbox in
+      """
+      [[provider]]
+      name = "machine"
+      type = "oidc"
+      issuer = "\(sandbox.issuer)"
+      client_id = "usher-confidential"
+      client_credential = "machine-key"
+      client_auth = "private_key_jwt"
+      client_credentials_grant = true
+
+      """
+    }
+    let keys = try fixture.daemon.admin().call(
+      "provider.jwks", ["provider": "machine", "create": true])
+    for (registered, status) in [
+      (["usher-confidential": keys], "succeeded"), ([:], "failed"),
+    ] as [(JSONValue, JSONValue)] {
+      try fixture.set(["clientAuthMethods": ["private_key_jwt"], "clientKeys": registered])
+      let flow = try fixture.app.startFlow("machine", "clientCredentials")
+      let end = try fixture.app.finished(flow)
+      #expect(end["status"] == status, "\(end.text)")
+      guard status == "failed" else { continue }
+      #expect(end.failure["provider"]?["code"] == "invalid_client")
+    }
+  }
+
   @Test("usherctl gets a token for the client itself")
   func command() throws {
     let (status, output, errors) = try fixture.daemon.usherctl([

@@ -127,9 +127,18 @@ package struct TokenLedger: Sendable {
   mutating func openForClient(
     _ client: Client, scope: [String], audience: String?, key: String? = nil, now: Date
   ) -> IssuedTokens {
-    let user = User(username: client.id, password: "", sub: client.id, name: client.name)
+    openForSubject(
+      client.id, clientID: client.id, scope: scope, audience: audience, key: key, now: now)
+  }
+
+  /// Issues an access token about a subject to a client, without a refresh token.
+  mutating func openForSubject(
+    _ subject: String, clientID: String, scope: [String], audience: String?, key: String?,
+    now: Date
+  ) -> IssuedTokens {
+    let user = User(username: subject, password: "", sub: subject, name: subject)
     let authorization = TokenAuthorization(
-      clientID: client.id, user: user, scope: scope, authTime: now, keyThumbprint: key)
+      clientID: clientID, user: user, scope: scope, authTime: now, keyThumbprint: key)
     let grant = tokenGenerator.token("gr")
     grants.insert(
       Grant(authorization: authorization), for: grant,

@@ -38,7 +38,7 @@ extension OIDCBackend {
       "response_modes_supported": .array(ResponseMode.allCases.map { .string($0.rawValue) }),
       "grant_types_supported": [
         "authorization_code", "refresh_token", "urn:ietf:params:oauth:grant-type:device_code",
-        .string(Self.tokenExchangeGrant),
+        .string(Self.tokenExchangeGrant), .string(Self.jwtBearerGrant),
       ],
       "subject_types_supported": ["public"],
       "id_token_signing_alg_values_supported": ["RS256", "ES256", "HS256"],

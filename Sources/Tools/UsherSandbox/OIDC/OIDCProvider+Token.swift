@@ -3,6 +3,10 @@ extension OIDCBackend {
   func token(_ call: EndpointCall) async -> Reply {
     await respondingWithOAuthErrors {
       let form = try call.postedForm()
+      // The client's authentication is optional beside an assertion (RFC 7521 §4.1).
+      if form["grant_type"] == Self.jwtBearerGrant {
+        return try await answerAssertion(form, call)
+      }
       let client = try await authenticate(call, form)
       let key = try provenKey(call)
       guard let grantType = form["grant_type"] else {

@@ -24,7 +24,7 @@ package struct OIDCBackendSettings: BackendSettings, Hashable {
   /// The methods by which clients may authenticate themselves, of OIDC Core §9; empty: all that the
   /// sandbox knows.
   package var clientAuthMethods: [String] = []
-  /// The key sets (JWKS) of the clients that sign assertions, by client id.
+  /// The key sets (JWKS) of the clients and service accounts that sign assertions, by their ids.
   package var clientKeys: [String: JSON] = [:]
   /// Whether tokens are bound to the certificate that a client presents (RFC 8705 §3).
   package var certificateBoundTokens = false
@@ -50,6 +50,10 @@ package struct OIDCBackendSettings: BackendSettings, Hashable {
   package var requireDPoP = false
   /// The nonce that DPoP proofs must have; empty: none.
   package var dpopNonce = ""
+  /// The subjects for which a service account gets tokens, in addition to itself (RFC 7523 §2.1).
+  package var assertionSubjects: [String] = []
+  /// Whether the assertion of a service account has the scope as a claim, as at Google.
+  package var assertionsHaveScope = false
   /// Whether an assertion must be for the token endpoint instead of the issuer.
   package var assertionsAreForEndpoint = false
   /// Seconds by which the clock of the whole sandbox is ahead of the machine's.

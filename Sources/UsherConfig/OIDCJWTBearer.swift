@@ -1,0 +1,39 @@
+/// The section `[provider.jwt_bearer]`: how the daemon gets tokens without a user, by assertions
+/// that it signs (RFC 7523 §2.1), as for the service accounts of Google.
+package struct OIDCJWTBearer: SettingsSection {
+  /// The name of the private key in the credential store; nil means that there are no such tokens.
+  package var keyCredential: String?
+  /// The id under which the provider knows the key; nil means the key's thumbprint (RFC 7638).
+  package var keyID: String?
+  /// The issuer of the assertions; nil means the client id.
+  package var issuer: String?
+  /// The audience of the assertions; nil means the provider's issuer identifier.
+  package var audience: String?
+  /// The subjects that a caller may name. Without a name, the subject is the issuer of the
+  /// assertion.
+  package var subjects: [String] = []
+  /// Whether the scope is a claim of the assertion, as at Google, instead of a parameter.
+  package var scopeInAssertion = false
+
+  package static var blank: OIDCJWTBearer { OIDCJWTBearer() }
+
+  package mutating func bind(_ table: SettingsTable) {
+    table.setting(&keyCredential, "key_credential", violation: \.credentialViolation)
+    table.setting(&keyID, "key_id") { $0.visibleViolation(upTo: 1024) }
+    table.setting(&issuer, "issuer") { $0.visibleViolation(upTo: 1024) }
+    table.setting(&audience, "audience") { $0.visibleViolation(upTo: 1024) }
+    table.setting(&subjects, "subjects") { subjects in
+      subjects.lazy.compactMap { $0.visibleViolation(upTo: 255) }.first
+    }
+    table.setting(&scopeInAssertion, "scope_in_assertion")
+    if keyCredential == nil, self != .blank {
+      table.reportProblem("key_credential", "is missing")
+    }
+  }
+
+  /// Whether the daemon may get a token for a subject.
+  package func permits(_ subject: String, clientID: String) -> Bool {
+    let permitted = [issuer ?? clientID] + subjects
+    return keyCredential != nil && permitted.contains { $0.utf8.elementsEqual(subject.utf8) }
+  }
+}
