@@ -343,6 +343,7 @@ package struct OIDCEndpoints: SettingsSection {
   package var deviceAuthorization: ProviderURL?
   package var pushedAuthorizationRequest: ProviderURL?
   package var registration: ProviderURL?
+  package var endSession: ProviderURL?
 
   package static var blank: OIDCEndpoints { OIDCEndpoints() }
 
@@ -355,6 +356,7 @@ package struct OIDCEndpoints: SettingsSection {
     table.setting(&deviceAuthorization, "device_authorization")
     table.setting(&pushedAuthorizationRequest, "pushed_authorization_request")
     table.setting(&registration, "registration")
+    table.setting(&endSession, "end_session")
   }
 }
 

@@ -177,6 +177,8 @@ package struct FlowContext<Settings: ProviderTypeSettings>: Sendable {
   package var attributes: [String: JSONValue]
   /// What ``account`` has at the provider, if a sign-in must not take it from other programs.
   package var granted: GrantedAccess?
+  /// The verified ID token of ``account``; nil if there is none, or if the caller may not have it.
+  package var idToken: Sealed<Secret>?
   /// The unexpired handoff secrets that earlier flows of the same owner, client and provider
   /// stored.
   package var handoffSecrets: [HandoffSecret]

@@ -19,7 +19,8 @@ struct RedirectPageTests {
     defer { listener.close() }
     for (page, words) in [
       (RedirectPage.signedIn, "<h1>Signed in"), (.notSignedIn("the code is spent"), "the code is"),
-      (.again("the provider was away"), "the provider was away"), (.pending, "terminal"),
+      (.signedOut, "<h1>Signed out"), (.again("the provider was away"), "the provider was away"),
+      (.pending, "terminal"),
     ] {
       fixture.page.withLock { $0 = page }
       let reply = try await RedirectListenerFixture.get(

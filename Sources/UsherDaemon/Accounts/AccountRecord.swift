@@ -35,6 +35,11 @@ struct AccountRecord: Sendable {
   /// The source of the account's ID tokens; nil if the provider issues none.
   var issuer: String? { details.place?.issuer }
 
+  /// The ID token, expired or not, if its signature has been verified.
+  var verifiedIDToken: Sealed<Secret>? {
+    tokens[.idToken].flatMap { $0.isUnverified ? nil : $0.set.accessToken }
+  }
+
   var mainToken: Secret? { tokens[mainKey]?.set.accessToken.unsealed() }
 }
 

@@ -199,6 +199,6 @@ extension LiveFlow {
     let snapshot = await wait(Self.maxPageWait, scheduler) { snapshot in
       snapshot.isFinished || snapshot.revision > revision && snapshot.view.step.kind != .wait
     }
-    return RedirectPage(snapshot)
+    return RedirectPage(snapshot, kind: kind)
   }
 }

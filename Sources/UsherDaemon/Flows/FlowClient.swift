@@ -1,4 +1,6 @@
+import UsherAPI
 import UsherConfig
+import UsherCore
 import UsherStore
 import UsherSystem
 
@@ -22,5 +24,20 @@ extension Caller {
     }
     let name = await dependencies.lookups.name(of: uid)
     return FlowClient(name: client, title: name ?? "uid \(uid)", uid: uid)
+  }
+}
+
+extension Caller {
+  /// Whether the rules allow the caller the account's ID token at once, without a confirmation or a
+  /// proof of presence.
+  func mayHaveIDToken(of record: AccountRecord, _ dependencies: Dependencies) -> Bool {
+    var request = PolicyRequest(
+      method: TokenGet.name, provider: record.provider.rawValue,
+      kind: TokenGet.Field.idToken.rawValue)
+    request.account = .init(record)
+    request.scopes = ["openid"]
+    request.weekMinute = policy.choosesHours ? dependencies.weekMinute() : nil
+    guard case .allowed(let permit) = decide(request) else { return false }
+    return permit.localAuthSeconds == nil && !permit.needsConfirmation
   }
 }

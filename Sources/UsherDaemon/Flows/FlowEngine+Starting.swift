@@ -43,9 +43,11 @@ extension FlowEngine {
   ///   - call: The call with its parameters, which must name the account if the flow needs one.
   ///   - reservation: The reservation from ``admit(_:)``. This method uses or releases it.
   ///   - isVisible: Whether the flow may offer an account to the user.
+  ///   - mayHaveIDToken: Whether the client may have the ID token of an account.
   func start(
     _ call: FlowStart, owner: Owner, client: FlowClient, in reservation: FlowReservation,
-    where isVisible: (AccountRecord) -> Bool = { _ in true }
+    where isVisible: (AccountRecord) -> Bool = { _ in true },
+    mayHaveIDToken: (AccountRecord) -> Bool = { _ in false }
   ) async throws(UsherError) -> LiveFlow {
     defer { reservation.release() }
     let provider = try dependencies.configStore.provider(named: call.provider)
@@ -66,6 +68,7 @@ extension FlowEngine {
     let input = StartInput(
       call: call, id: FlowID(dependencies.identifier("flw_")), owner: owner, client: client,
       account: record, accounts: known,
+      idToken: record.flatMap { mayHaveIDToken($0) ? $0.verifiedIDToken : nil },
       predecessors: predecessors(at: call.provider, to: owner, client.name, at: transition.now),
       transition: transition)
     let (machine, answer) = try begin(type, input, at: provider)
@@ -124,6 +127,8 @@ extension FlowEngine {
     let account: AccountRecord?
     /// The accounts that the flow's machine gets to know, for example to offer them to the user.
     let accounts: [AccountRecord]
+    /// The ID token of the account; nil if the client may not have it.
+    let idToken: Sealed<Secret>?
     /// The ended flows that have left a handoff secret for this client.
     let predecessors: [LiveFlow]
     let transition: TransitionContext
@@ -162,6 +167,7 @@ extension FlowEngine {
       }, client: input.client.title, attributes: record?.details.attributes ?? [:],
       handoffSecrets: input.predecessors.compactMap(\.handoffSecret))
     context.granted = record?.grantedAccess(at: provider.config, input.transition.now)
+    context.idToken = input.idToken
     for record in input.accounts {
       context.accountAttributes[record.id] = record.details.attributes
     }

@@ -37,7 +37,7 @@ struct FlowService: Sendable {
     let liveFlow = try await engine.start(
       call, owner: caller.owner, client: await caller.flowClient(engine.dependencies),
       in: reservation,
-      where: isOffered)
+      where: isOffered, mayHaveIDToken: { caller.mayHaveIDToken(of: $0, engine.dependencies) })
     return .init(flow: await flowAfterWait(liveFlow, call.waitMs))
   }
 

@@ -5,6 +5,8 @@ import UsherFlows
 enum RedirectPage: Sendable, Equatable {
   /// The sign-in has succeeded: the authorization code is redeemed, and the account is stored.
   case signedIn
+  /// The session at the provider has ended.
+  case signedOut
   /// The sign-in failed. Carries the reason as a sentence without a full stop; nil if it is
   /// unknown.
   case notSignedIn(String?)
@@ -20,9 +22,11 @@ enum RedirectPage: Sendable, Equatable {
   case otherUser, onlyGET, onlyPOST, tooLong, unknown, busy
 
   /// Creates the page that shows a flow's state after the flow has received the provider's answer.
-  init(_ snapshot: LiveFlow.Snapshot) {
+  ///
+  /// - Parameter kind: The kind of the flow.
+  init(_ snapshot: LiveFlow.Snapshot, kind: String) {
     switch snapshot.ending.status {
-    case .succeeded: self = .signedIn
+    case .succeeded: self = kind == OIDCEndSession.kind ? .signedOut : .signedIn
     case .failed, .cancelled, .expired: self = .notSignedIn(snapshot.ending.failure?.message)
     case .active:
       guard case .openURL = snapshot.view.step, let problem = snapshot.view.problem else {
@@ -35,7 +39,7 @@ enum RedirectPage: Sendable, Equatable {
 
   var status: Int {
     switch self {
-    case .signedIn, .notSignedIn, .again, .pending: 200
+    case .signedIn, .signedOut, .notSignedIn, .again, .pending: 200
     case .notOurs: 400
     case .otherUser: 403
     case .unknown: 404
@@ -53,6 +57,7 @@ enum RedirectPage: Sendable, Equatable {
   private var text: (title: String, sentence: String) {
     switch self {
     case .signedIn: ("Signed in", "You may close this tab.")
+    case .signedOut: ("Signed out", "You may close this tab.")
     case .notSignedIn(nil):
       ("Not signed in", "The provider did not sign you in. You may close this tab.")
     case .notSignedIn(let reason?):
@@ -85,7 +90,9 @@ enum RedirectPage: Sendable, Equatable {
     }
   }
 
-  private var color: String { self == .signedIn || self == .pending ? "#15803d" : "#b45309" }
+  private var color: String {
+    [.signedIn, .signedOut, .pending].contains(self) ? "#15803d" : "#b45309"
+  }
 
   var html: String {
     """

@@ -28,6 +28,12 @@ extension OIDCJWTBearerGrant {
   }
 }
 
+extension OIDCEndSession {
+  package static var resultMembers: [Schema.Member] { [] }
+
+  package static var example: FlowExample { .init(["account": "acc_1"], result: [:]) }
+}
+
 extension OIDCDevice {
   package static var resultMembers: [Schema.Member] { .signIn }
 

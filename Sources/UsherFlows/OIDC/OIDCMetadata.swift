@@ -11,6 +11,8 @@ package struct OIDCMetadata: Codable, Sendable, Equatable {
   package var userinfoEndpoint: String?
   package var revocationEndpoint: String?
   package var deviceAuthorizationEndpoint: String?
+  /// The page that ends the user's session (RP-Initiated Logout §2.1).
+  package var endSessionEndpoint: String?
   package var pushedAuthorizationRequestEndpoint: String?
   /// The endpoint at which the daemon registers itself as a client (RFC 7591).
   package var registrationEndpoint: String?

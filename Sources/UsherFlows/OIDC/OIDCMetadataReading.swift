@@ -66,6 +66,7 @@ extension OIDCMetadata {
     revocationEndpoint = try reader.clientURL("revocation_endpoint", or: named.revocation)
     deviceAuthorizationEndpoint = try reader.clientURL(
       "device_authorization_endpoint", or: named.deviceAuthorization)
+    endSessionEndpoint = try reader.url("end_session_endpoint", or: named.endSession)
     pushedAuthorizationRequestEndpoint = try reader.clientURL(
       "pushed_authorization_request_endpoint", or: named.pushedAuthorizationRequest)
     registrationEndpoint = try reader.url("registration_endpoint", or: named.registration)

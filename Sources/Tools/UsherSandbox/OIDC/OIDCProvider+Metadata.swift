@@ -34,6 +34,7 @@ extension OIDCBackend {
       "revocation_endpoint": url("revoke"),
       "introspection_endpoint": url("introspect"),
       "device_authorization_endpoint": url("device_authorization"),
+      "end_session_endpoint": url("logout"),
       "response_types_supported": ["code"],
       "response_modes_supported": .array(ResponseMode.allCases.map { .string($0.rawValue) }),
       "grant_types_supported": [

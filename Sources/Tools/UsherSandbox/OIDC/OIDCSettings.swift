@@ -56,6 +56,10 @@ package struct OIDCBackendSettings: BackendSettings, Hashable {
   package var assertionsHaveScope = false
   /// Whether an assertion must be for the token endpoint instead of the issuer.
   package var assertionsAreForEndpoint = false
+  /// Whether only a session that an ID token names can be ended; otherwise the client id suffices.
+  package var requireIDTokenHint = false
+  /// The audiences for which an access token can be exchanged (RFC 8693); empty: any.
+  package var exchangeAudiences: [String] = []
   /// Seconds by which the clock of the whole sandbox is ahead of the machine's.
   package var clockOffsetSeconds = 0.0
   package var idToken = IDTokenSettings()
