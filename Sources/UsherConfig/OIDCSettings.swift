@@ -344,6 +344,7 @@ package struct OIDCEndpoints: SettingsSection {
   package var pushedAuthorizationRequest: ProviderURL?
   package var registration: ProviderURL?
   package var endSession: ProviderURL?
+  package var backchannelAuthentication: ProviderURL?
 
   package static var blank: OIDCEndpoints { OIDCEndpoints() }
 
@@ -357,6 +358,7 @@ package struct OIDCEndpoints: SettingsSection {
     table.setting(&pushedAuthorizationRequest, "pushed_authorization_request")
     table.setting(&registration, "registration")
     table.setting(&endSession, "end_session")
+    table.setting(&backchannelAuthentication, "backchannel_authentication")
   }
 }
 

@@ -72,11 +72,17 @@ package struct SignInOptions: Codable, Sendable, Equatable {
   package var acrValues: String?
   /// The audiences that the request named; nil if it named none.
   package var audiences: [String]?
+  /// The user, as the caller named the user to the provider; nil for flows in which the user says
+  /// that.
+  package var loginHint: String?
 
-  package init(kind: String, acrValues: String? = nil, audiences: [String]? = nil) {
+  package init(
+    kind: String, acrValues: String? = nil, audiences: [String]? = nil, loginHint: String? = nil
+  ) {
     self.kind = kind
     self.acrValues = acrValues
     self.audiences = audiences
+    self.loginHint = loginHint
   }
 }
 

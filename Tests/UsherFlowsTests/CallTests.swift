@@ -93,6 +93,9 @@ struct CallTests {
       OIDCCall.refresh(Secret("r"), scope: nil, bare), .revoke(revocation, bare),
       .userinfo(accessToken: Secret("a"), bare), .deviceAuthorization(scope: "openid", bare),
       .devicePoll(deviceCode: Secret("d"), bare),
+      .backchannelPoll(requestID: Secret("d"), bare),
+      .tokenExchange(.init(subject: Secret("a"), audience: "b"), bare),
+      .backchannelAuthentication(.init(scope: "openid", loginHint: "a", audiences: []), bare),
     ] {
       #expect(throws: UsherError.self) { try render(call) }
     }

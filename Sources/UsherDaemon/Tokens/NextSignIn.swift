@@ -64,6 +64,7 @@ extension AccountRecord {
       ProviderRegistry.flow(request.kind, of: settings.variety) != nil
     {
       next.kind = request.kind
+      next.arguments["loginHint"] = request.loginHint.map { .text($0) }
       next.arguments["acrValues"] = request.acrValues.map { .text($0) }
     }
     next.arguments["scope"] = scopeToRequest(scope, settings).map { .text($0) }

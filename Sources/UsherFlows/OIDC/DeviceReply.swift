@@ -13,6 +13,12 @@ package struct DeviceAuthorization: Codable, Sendable, Equatable {
   package var interval: Int
 }
 
+extension DeviceAuthorization: PolledAuthorization {
+  func poll(_ metadata: OIDCMetadata) -> OIDCCall {
+    .devicePoll(deviceCode: deviceCode.unsealed(), metadata)
+  }
+}
+
 package typealias DeviceReply = OAuthReply<DeviceAuthorization>
 
 extension OAuthReply where Granted == DeviceAuthorization {

@@ -37,6 +37,10 @@ package enum OIDCCall: ProviderCall {
   ///
   /// - Parameter audiences: The audiences for which tokens will be requested.
   case deviceAuthorization(scope: String, audiences: [String] = [], OIDCMetadata)
+  /// Asks the provider to authenticate a user on the user's own device (CIBA Core §7.1).
+  case backchannelAuthentication(BackchannelRequest, OIDCMetadata)
+  /// Polls for the tokens of an authentication request (CIBA Core §10.1).
+  case backchannelPoll(requestID: Secret, OIDCMetadata)
   /// Polls for the tokens of a device code (RFC 8628 §3.4).
   case devicePoll(deviceCode: Secret, OIDCMetadata)
   /// Makes a call with a proof that the daemon has the key to which the tokens of the call are
@@ -56,6 +60,18 @@ package enum OIDCCall: ProviderCall {
     package var scope: String
     /// The audience of the token; nil for what the provider issues without one.
     package var audience: String?
+  }
+
+  package struct BackchannelRequest: Codable, Sendable, Equatable {
+    package var scope: String
+    /// The user, as the provider knows the user.
+    package var loginHint: String
+    /// The text that the user's device shows.
+    package var bindingMessage: String?
+    /// The classes of authentication, with spaces between them.
+    package var acrValues: String?
+    /// The audiences for which tokens will be requested.
+    package var audiences: [String]
   }
 
   package struct TokenExchange: Sendable, Equatable {
@@ -79,11 +95,13 @@ package enum OIDCCall: ProviderCall {
     switch self {
     case .discovery: "discovery"
     case .jwks: "jwks"
-    case .exchange, .refresh, .clientCredentials, .jwtBearer, .tokenExchange, .devicePoll:
+    case .exchange, .refresh, .clientCredentials, .jwtBearer, .tokenExchange, .devicePoll,
+      .backchannelPoll:
       "token"
     case .revoke: "revocation"
     case .userinfo: "userinfo"
     case .deviceAuthorization: "device_authorization"
+    case .backchannelAuthentication: "backchannel_authentication"
     case .pushAuthorization: "par"
     case .bound(let call, key: _): call.name
     }
@@ -91,9 +109,11 @@ package enum OIDCCall: ProviderCall {
 
   package var endpoint: ProviderEndpoint {
     switch self {
-    case .exchange, .refresh, .clientCredentials, .jwtBearer, .tokenExchange, .devicePoll:
+    case .exchange, .refresh, .clientCredentials, .jwtBearer, .tokenExchange, .devicePoll,
+      .backchannelPoll:
       .token
-    case .discovery, .jwks, .revoke, .userinfo, .deviceAuthorization, .pushAuthorization:
+    case .discovery, .jwks, .revoke, .userinfo, .deviceAuthorization, .pushAuthorization,
+      .backchannelAuthentication:
       .other
     case .bound(let call, key: _): call.endpoint
     }
@@ -102,7 +122,7 @@ package enum OIDCCall: ProviderCall {
   package var authenticatesClient: Bool {
     switch self {
     case .exchange, .refresh, .clientCredentials, .jwtBearer, .tokenExchange, .devicePoll,
-      .deviceAuthorization, .pushAuthorization:
+      .deviceAuthorization, .pushAuthorization, .backchannelAuthentication, .backchannelPoll:
       true
     case .revoke(let revocation, _): revocation.bearer == nil
     case .discovery, .jwks, .userinfo: false
@@ -153,6 +173,7 @@ extension FlowMachine where Call == OIDCCall {
     switch call {
     case .bound(let call, key: _): return cleanUp(call, outcome)
     case .exchange(_, let metadata), .devicePoll(_, let metadata),
+      .backchannelPoll(_, let metadata),
       .clientCredentials(_, _, let metadata), .jwtBearer(_, let metadata):
       var request = TokenRequest(provider: ProviderName(""), scope: "")
       request.rules.tokenTypes = nil
@@ -160,7 +181,7 @@ extension FlowMachine where Call == OIDCCall {
       guard case .granted(let tokens) = answer else { return [] }
       return OIDCCall.revoking(tokens, metadata)
     case .discovery, .jwks, .refresh, .tokenExchange, .revoke, .userinfo, .deviceAuthorization,
-      .pushAuthorization:
+      .pushAuthorization, .backchannelAuthentication:
       return []
     }
   }

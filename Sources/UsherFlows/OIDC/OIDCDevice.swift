@@ -3,7 +3,7 @@ package import UsherConfig
 package import UsherCore
 
 /// Signs a user in on another device: the user enters there a code that this flow shows (RFC 8628).
-package struct OIDCDevice: FlowMachine, DiscoveringMachine {
+package struct OIDCDevice: FlowMachine, TokenPollingMachine {
   package typealias Event = FlowEvent<OIDCCall>
   package typealias Answer = UsherFlows.Answer<OIDCCall>
   package static let kind = "device"
@@ -24,7 +24,7 @@ package struct OIDCDevice: FlowMachine, DiscoveringMachine {
   }
 
   package let provider: Provider<OIDCSettings>
-  private var scope: String
+  private(set) var scope: String
   /// Whether the scope is that of the configuration; nil in flows that an older version stored.
   private var isConfiguredScope: Bool?
   /// The audiences; nil if there are none.
@@ -43,34 +43,10 @@ package struct OIDCDevice: FlowMachine, DiscoveringMachine {
     case requesting(OIDCMetadata, RetryBackoff)
     /// Shows the code and polls for the tokens. Next: signingIn, requesting with a new code, or the
     /// end.
-    case polling(Polling)
+    case polling(TokenPolling<DeviceAuthorization>)
     /// Turns the tokens into an account. Next: the end.
     case signingIn(OIDCSignIn)
   }
-
-  private struct Polling: Codable, Sendable, Equatable {
-    let metadata: OIDCMetadata
-    let device: DeviceAuthorization
-    /// The time between two polls in seconds. It never decreases during a flow.
-    var interval: Int
-    /// Whether a poll is in progress; false while the flow waits for the next one.
-    var isAsking = false
-    /// Whether the reply to a poll was lost. That reply may have contained the tokens; then the
-    /// provider has invalidated the device code.
-    var isDoubtful = false
-
-    /// The same polling after a reply which shows that the device code is not spent, because the
-    /// user has not finished.
-    var unspent: Polling { copy(self) { $0.isDoubtful = false } }
-
-    func markedDoubtful(_ doubts: Bool) -> Polling {
-      copy(self) { $0.isDoubtful = isDoubtful || doubts }
-    }
-  }
-
-  /// The upper limit, in seconds, of an interval that is doubled after timeouts. An interval that
-  /// the provider asks for may be longer.
-  package static let maxInterval = 60
 
   package static func begin(
     _ params: Params, _ context: FlowContext<OIDCSettings>, at transition: inout TransitionContext
@@ -98,9 +74,10 @@ package struct OIDCDevice: FlowMachine, DiscoveringMachine {
         state: "authorization_pending",
         step: .displayCode(
           .init(
-            userCode: polling.device.userCode, verificationURI: polling.device.verificationURI,
-            verificationURIComplete: polling.device.verificationURIComplete,
-            expiresAt: polling.device.expiresAt)),
+            userCode: polling.authorization.userCode,
+            verificationURI: polling.authorization.verificationURI,
+            verificationURIComplete: polling.authorization.verificationURIComplete,
+            expiresAt: polling.authorization.expiresAt)),
         problem: problem ?? notice)
     case .signingIn(let signIn): signIn.view
     }
@@ -129,10 +106,7 @@ package struct OIDCDevice: FlowMachine, DiscoveringMachine {
 
   package static func providerErrorCode(
     for ending: Failure.Reason, provider: ProviderName
-  ) -> ProviderErrorCode? {
-    let codes: [Failure.Reason: String] = [.cancelled: "access_denied", .expired: "expired_token"]
-    return codes[ending].map { ProviderErrorCode(name: provider, code: $0) }
-  }
+  ) -> ProviderErrorCode? { pollingErrorCode(for: ending, provider: provider) }
 }
 
 // MARK: - Getting a code
@@ -165,7 +139,7 @@ extension OIDCDevice {
     case .provider(.called(.deviceAuthorization, let outcome)):
       switch DeviceReply(outcome, read: { .init($0, from: provider.name, at: now) }) {
       case .granted(let device):
-        return show(Polling(metadata: metadata, device: device, interval: device.interval))
+        return show(TokenPolling(metadata, device))
       case .dead(let errorCode), .misconfigured(let errorCode), .rejected(let errorCode):
         return .fail(.rejected(errorCode))
       // The call is repeated although an earlier one may have succeeded: a code that the user never
@@ -185,85 +159,25 @@ extension OIDCDevice {
 // MARK: - Waiting for the user
 
 extension OIDCDevice {
-  private mutating func show(_ polling: Polling, problem: Problem? = nil) -> Answer {
-    state = .polling(copy(polling) { $0.isAsking = false })
-    self.problem = problem
-    return .proceed([.wake(after: .seconds(polling.interval))])
-  }
+  var dpopKey: Sealed<Secret>? { terms.dpopKey }
 
-  private mutating func polling(_ event: Event, _ polling: Polling, _ now: Timestamp) -> Answer {
-    let poll = OIDCCall.devicePoll(
-      deviceCode: polling.device.deviceCode.unsealed(), polling.metadata
-    ).bound(to: terms.dpopKey)
-    switch event {
-    case .woken where !polling.isAsking:
-      guard now < polling.device.expiresAt else {
-        return .fail(.expired(ProviderErrorCode(name: provider.name, code: "expired_token")))
-      }
-      state = .polling(copy(polling) { $0.isAsking = true })
-      return .proceed([.call(poll)])
-    case .provider(.called(poll, let outcome)) where polling.isAsking:
-      return answered(outcome, polling, now)
-    // After a restart the poll is repeated, because its reply may be lost.
-    case .daemon(.resumed): return show(polling.markedDoubtful(polling.isAsking), problem: problem)
-    case .input, .browser, .provider, .daemon, .woken: return .ignore
-    }
-  }
+  mutating func wait(_ polling: TokenPolling<DeviceAuthorization>) { state = .polling(polling) }
 
-  private mutating func answered(
-    _ outcome: CallOutcome, _ polling: Polling, _ now: Timestamp
-  ) -> Answer {
-    switch outcome {
-    case .reply(let reply):
-      let request = TokenRequest(provider, scope: scope)
-      return answered(TokenReply(reply, to: request, at: now), polling)
-    case .unreachable(let message, let sent): return slowDown(polling.markedDoubtful(sent), message)
-    case .unreadable(let message), .noToken(let message): return .fail(.protocolError(message))
-    }
-  }
-
-  private mutating func answered(_ reply: TokenReply, _ polling: Polling) -> Answer {
-    switch reply {
-    case .granted(let tokens):
-      let (signIn, answer) = OIDCSignIn.begin(tokens, polling.metadata, terms)
-      state = .signingIn(signIn)
-      problem = nil
-      notice = nil
-      return answer
-    case .dead(let errorCode), .misconfigured(let errorCode), .rejected(let errorCode):
-      return refused(errorCode, polling)
-    case .retry(let message, _): return slowDown(polling.markedDoubtful(true), message)
-    case .unreadable(let message): return .fail(.protocolError(message))
-    }
-  }
-
-  /// Handles the error code in the reply to a poll (RFC 8628 §3.5).
-  private mutating func refused(_ errorCode: ProviderErrorCode, _ polling: Polling) -> Answer {
-    switch errorCode.code {
-    case "authorization_pending": return show(polling.unspent)
-    // The provider asks for five seconds more between all further polls.
-    case "slow_down": return show(copy(polling.unspent) { $0.interval += 5 })
-    case "access_denied": return .fail(.denied(errorCode))
-    case "expired_token": return .fail(.expired(errorCode))
-    case "invalid_grant" where polling.isDoubtful: return requestAnew(polling.metadata)
-    default: return .fail(.rejected(errorCode))
-    }
+  mutating func signIn(_ tokens: TokenSet, _ metadata: OIDCMetadata) -> Answer {
+    let (signIn, answer) = OIDCSignIn.begin(tokens, metadata, terms)
+    state = .signingIn(signIn)
+    problem = nil
+    notice = nil
+    return answer
   }
 
   /// Requests a new device code, because the lost reply contained the tokens: the user has to enter
   /// a code again.
-  private mutating func requestAnew(_ metadata: OIDCMetadata) -> Answer {
+  mutating func requestAnew(_ metadata: OIDCMetadata) -> Answer {
     notice = Problem(
       reason: Problem.interrupted.reason, title: Problem.interrupted.title,
       message: "the provider's answer was lost: please enter the new code")
     problem = nil
     return request(metadata, RetryBackoff())
-  }
-
-  /// Doubles the interval between polls for the rest of the flow, because a poll timed out (RFC
-  /// 8628 §3.5).
-  private mutating func slowDown(_ polling: Polling, _ message: String) -> Answer {
-    let interval = max(polling.interval, min(polling.interval * 2, Self.maxInterval))
-    return show(copy(polling) { $0.interval = interval }, problem: .unreachable(message))
   }
 }

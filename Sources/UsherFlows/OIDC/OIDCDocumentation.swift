@@ -28,6 +28,15 @@ extension OIDCJWTBearerGrant {
   }
 }
 
+extension OIDCBackchannel {
+  package static var resultMembers: [Schema.Member] { [.account] }
+
+  package static var example: FlowExample {
+    .init(
+      ["loginHint": "ada@example.org", "bindingMessage": "W4SCT"], result: ["account": "acc_1"])
+  }
+}
+
 extension OIDCEndSession {
   package static var resultMembers: [Schema.Member] { [] }
 

@@ -11,6 +11,10 @@ package struct OIDCMetadata: Codable, Sendable, Equatable {
   package var userinfoEndpoint: String?
   package var revocationEndpoint: String?
   package var deviceAuthorizationEndpoint: String?
+  package var backchannelAuthenticationEndpoint: String?
+  /// How the provider delivers the tokens of an authentication on the user's own device
+  /// (`backchannel_token_delivery_modes_supported`); nil if the metadata does not list it.
+  package var backchannelDeliveryModes: [String]?
   /// The page that ends the user's session (RP-Initiated Logout §2.1).
   package var endSessionEndpoint: String?
   package var pushedAuthorizationRequestEndpoint: String?

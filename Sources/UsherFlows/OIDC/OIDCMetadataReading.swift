@@ -66,6 +66,9 @@ extension OIDCMetadata {
     revocationEndpoint = try reader.clientURL("revocation_endpoint", or: named.revocation)
     deviceAuthorizationEndpoint = try reader.clientURL(
       "device_authorization_endpoint", or: named.deviceAuthorization)
+    backchannelAuthenticationEndpoint = try reader.url(
+      "backchannel_authentication_endpoint", or: named.backchannelAuthentication)
+    backchannelDeliveryModes = reader.texts("backchannel_token_delivery_modes_supported")
     endSessionEndpoint = try reader.url("end_session_endpoint", or: named.endSession)
     pushedAuthorizationRequestEndpoint = try reader.clientURL(
       "pushed_authorization_request_endpoint", or: named.pushedAuthorizationRequest)

@@ -7,7 +7,7 @@ import UsherCore
 struct OIDCProvider: ProviderDefinition {
   static let flows: [any FlowMachine.Type] = [
     OIDCAuthorize.self, OIDCDevice.self, OIDCClientCredentials.self, OIDCJWTBearerGrant.self,
-    OIDCEndSession.self,
+    OIDCBackchannel.self, OIDCEndSession.self,
   ]
 
   /// The value of the attribute `grant` of an account of the client itself.

@@ -34,7 +34,7 @@ extension OIDCCall {
     case .jwtBearer(let request, let metadata):
       return try request.render(metadata, context)
     case .exchange, .refresh, .clientCredentials, .tokenExchange, .devicePoll,
-      .deviceAuthorization, .pushAuthorization:
+      .deviceAuthorization, .pushAuthorization, .backchannelAuthentication, .backchannelPoll:
       return try renderForm(context)
     }
   }
@@ -84,6 +84,16 @@ extension OIDCCall {
       fields =
         (scope.isEmpty ? [] : [("scope", settings.spelling(ofScope: scope))])
         + OIDCAttempt.fields(settings.fields(forSignInWith: audiences))
+    case .backchannelAuthentication(let request, let provider):
+      metadata = provider
+      endpoint = try metadata.backchannelAuthenticationEndpoint.orMissing(
+        "backchannel_authentication")
+      fields = request.fields(context.provider.settings)
+    case .backchannelPoll(let requestID, let provider):
+      (metadata, endpoint) = (provider, try provider.tokenEndpoint.orMissing("token"))
+      fields = [
+        ("grant_type", "urn:openid:params:grant-type:ciba"), ("auth_req_id", requestID.revealed()),
+      ]
     case .pushAuthorization(let parameters, let provider):
       metadata = provider
       endpoint = try metadata.pushedAuthorizationRequestEndpoint.orMissing(
@@ -145,6 +155,16 @@ extension OIDCCall {
       context.provider.settings.clientID, try context.requiredCredential())
     return .json(
       .delete, endpoint, ["access_token": .string(token.revealed())], [header], hiding: [token])
+  }
+}
+
+extension OIDCCall.BackchannelRequest {
+  /// The fields of the request (CIBA Core §7.1), without those of the client's authentication.
+  fileprivate func fields(_ settings: OIDCSettings) -> [(name: String, value: String)] {
+    [("scope", settings.spelling(ofScope: scope)), ("login_hint", loginHint)]
+      + (bindingMessage.map { [("binding_message", $0)] } ?? [])
+      + (acrValues.map { [("acr_values", $0)] } ?? [])
+      + OIDCAttempt.fields(settings.fields(forSignInWith: audiences))
   }
 }
 

@@ -24,6 +24,8 @@ extension Ledger {
     var interval: Int
     var lastPoll: Date?
     var state = State.waiting
+    /// Whom the provider asks on another device; nil if the user enters a code there.
+    var backchannel: Backchannel?
   }
 
   package struct DeviceStart: Sendable, Equatable {
@@ -66,16 +68,21 @@ extension Ledger {
   /// Refuses with `authorization_pending`, `slow_down` (which adds five seconds to the interval
   /// permanently), `access_denied`, `expired_token` or `invalid_grant`.
   ///
-  /// - Parameter key: The thumbprint of the key of which the request has a proof. The tokens are
-  ///   bound to it.
+  /// - Parameters:
+  ///   - isBackchannel: Whether the code is the id of an authentication request (CIBA Core §11).
+  ///   - key: The thumbprint of the key of which the request has a proof. The tokens are bound to
+  ///     it.
   package mutating func pollDevice(
-    _ code: String, client: Client, key: String? = nil, now: Date
+    _ code: String, client: Client, isBackchannel: Bool = false, key: String? = nil, now: Date
   ) throws(OAuthError) -> IssuedTokens {
     if devices.isExpired(code, now: now) {
       throw OAuthError("expired_token", "the device code has expired")
     }
     guard let device = devices.value(code, now: now) else {
       throw OAuthError("invalid_grant", "no such device code")
+    }
+    guard (device.backchannel != nil) == isBackchannel else {
+      throw OAuthError("invalid_grant", "the code is of another grant")
     }
     guard device.clientID == client.id else {
       throw OAuthError("invalid_grant", "the device code was issued to another client")
@@ -114,7 +121,7 @@ extension Ledger {
   package func waitingDevice(userCode: String, now: Date) -> String? {
     let letters = userCode.uppercased().filter { $0.isASCII && $0.isLetter }
     let key = devices.key { device in
-      guard case .waiting = device.state else { return false }
+      guard case .waiting = device.state, device.backchannel == nil else { return false }
       return device.userCode.filter(\.isLetter) == letters
     }
     guard let key, devices.value(key, now: now) != nil else { return nil }

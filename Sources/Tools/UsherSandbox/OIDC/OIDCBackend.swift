@@ -46,6 +46,8 @@ package actor OIDCBackend: Backend {
       Endpoint("introspection", .post, "\(path)/introspect", handle: introspect),
       Endpoint("device", .post, "\(path)/device_authorization", handle: authorizeDevice),
       Endpoint("device_page", .get, "\(path)/device", handle: devicePage),
+      Endpoint("backchannel", .post, "\(path)/bc-authorize", handle: authenticateUser),
+      Endpoint("logout", .get, "\(path)/logout", handle: endSession),
     ] + registrationEndpoints + resourceEndpoints
   }
 
@@ -79,6 +81,7 @@ package actor OIDCBackend: Backend {
       Endpoint("module", .get, "/_control/modules", handle: readModules),
       Endpoint("module", .post, "/_control/module", handle: chooseModule),
       Endpoint("keys", .post, "/_control/keys/rotate", handle: rotateKeys),
+      Endpoint("decision", .post, "/_control/backchannel", handle: decideForUser),
       Endpoint("revokeAll", .post, "/_control/revokeAll", handle: revokeAll),
       Endpoint("authority", .get, "/_control/authority", handle: readAuthority),
       Endpoint("certificate", .post, "/_control/certificate", handle: issueCertificate),

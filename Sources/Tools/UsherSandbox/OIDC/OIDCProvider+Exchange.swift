@@ -23,7 +23,7 @@ extension OIDCBackend {
       scope: try form["scope"].map(Scope.parse), audience: audience, key: try provenKey(call),
       now: context.clock.now())
     return try await reply(
-      tokens, call, answersRequest: false, withIDToken: false,
+      tokens, call, withIDToken: false,
       more: ["issued_token_type": .string(Self.accessTokenType)])
   }
 }

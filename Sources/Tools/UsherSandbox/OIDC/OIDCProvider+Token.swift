@@ -41,6 +41,11 @@ extension OIDCBackend {
         let tokens = try ledger.pollDevice(
           try form.required("device_code"), client: client, key: key, now: context.clock.now())
         return try await reply(tokens, call)
+      case Self.backchannelGrant:
+        let tokens = try ledger.pollDevice(
+          try form.required("auth_req_id"), client: client, isBackchannel: true,
+          key: key, now: context.clock.now())
+        return try await reply(tokens, call)
       default:
         throw OAuthError("unsupported_grant_type", "there is no such grant_type")
       }

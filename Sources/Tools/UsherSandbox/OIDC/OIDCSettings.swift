@@ -70,6 +70,7 @@ package struct OIDCBackendSettings: BackendSettings, Hashable {
   package var discovery: [String: JSON] = [:]
   package var tokenReply: [String: JSON] = [:]
   package var deviceReply: [String: JSON] = [:]
+  package var backchannelReply: [String: JSON] = [:]
   package var userinfo: [String: JSON] = [:]
   package var registrationReply: [String: JSON] = [:]
   package var resourceMetadata: [String: JSON] = [:]
