@@ -1,3 +1,4 @@
+import Foundation
 import JSONRPC
 import Testing
 import UsherTestKit
@@ -38,5 +39,33 @@ struct IdpyOIDCTests {
     #expect(try server.userinfo(second) == 200)
     #expect(try client.call("account.forget", ["provider": "work"])["revoked"] == "done")
     #expect(try server.userinfo(second) != 200)
+  }
+
+  @Test("idpyoidc exchanges the account's token for one for an audience, and the first is kept")
+  func tokenExchange() throws {
+    let audience = "https://api.example.test"
+    let daemon = try DaemonUnderTest(
+      config: server.provider(
+        "work", client: "usher-jwt",
+        more: Self.key + "audience_parameter = \"audience\"\ntoken_exchange = true"))
+    try server.registerKey(of: "work", at: daemon)
+    let client = try daemon.client()
+    #expect(try client.signIn("work") { try server.visit($0) }.end["status"] == "succeeded")
+    let own = try client.accessToken("work")
+    let exchanged = try client.call(
+      "token.get", ["provider": "work", "audience": .string(audience)])
+    let token = exchanged["accessToken"]?.stringValue ?? ""
+    #expect(token != own)
+    #expect(try Self.claims(of: token)["aud"] == [.string(audience)])
+    #expect(try client.accessToken("work") == own)
+    #expect(try client.call("account.forget", ["provider": "work"])["revoked"] == "done")
+  }
+
+  /// Returns the payload of a JWT, whose signature is not verified.
+  private static func claims(of token: String) throws -> JSONValue {
+    let part = String(token.split(separator: ".").dropFirst().first ?? "")
+    var text = part.replacing("-", with: "+").replacing("_", with: "/")
+    while text.count % 4 != 0 { text += "=" }
+    return try JSONValue(parsing: Array(try #require(Data(base64Encoded: text))))
   }
 }
