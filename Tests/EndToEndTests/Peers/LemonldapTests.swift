@@ -48,4 +48,17 @@ struct LemonldapTests {
     #expect(forgotten["revoked"] == "skipped")
     #expect(forgotten["living"]?.arrayValue?.map { $0["why"] } == ["unsupported", "unsupported"])
   }
+
+  @Test("the end of a session at lemonldap-ng signs the browser out, and ends the refresh token")
+  func endSession() throws {
+    let client = try daemon.client()
+    let visit = { (url: String) in try server.visit(url, with: "browser") }
+    #expect(try client.signIn("secret", visit: visit).end["status"] == "succeeded")
+    let (flow, page) = try client.signIn("secret", "endSession", visit: visit)
+    #expect(flow["status"] == "succeeded" && page.url == server.redirect)
+    // A refresh token without offline_access belongs to the session.
+    let reason = try client.reason(
+      of: "token.get", ["provider": "secret", "forceRefresh": true])
+    #expect(reason == "reauthentication_required")
+  }
 }
