@@ -99,8 +99,8 @@ struct LoginVerb: Verb {
         + (result["lostAudiences"]?.arrayValue ?? []).compactMap(\.stringValue)
       return [
         "the new grant lacks what the earlier one had: \(lost.joined(separator: " "))",
-        "to have both, name the account: usherctl login \(account.provider) --account \(account.id), with "
-          + "what is missing as --scope and --audience",
+        "to have both, name the account: usherctl login \(account.provider) --account "
+          + "\(account.id), with what is missing as --scope and --audience",
       ]
     default: return []
     }

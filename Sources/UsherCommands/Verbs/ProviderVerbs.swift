@@ -118,7 +118,7 @@ struct ProviderJWKSVerb: Verb {
     let call = ProviderJWKS(provider: name, create: create ? true : nil)
     let reply = try await context.show(call) { reply in
       if certificate {
-        reply.certificateInPEM.map { context.console.print($0) }
+        for line in reply.certificateInPEM ?? [] { context.console.print(line) }
       } else {
         let keySet = JSONValue.object(["keys": .array(reply.keys)])
         context.console.print(String(decoding: keySet.encoded(), as: UTF8.self))
@@ -133,17 +133,19 @@ struct ProviderJWKSVerb: Verb {
 }
 
 extension ProviderJWKS.Reply {
-  /// The certificate of the key (`x5c`, RFC 7517 §4.7) in the form of RFC 7468; nil if there is
+  /// The certificate of the key (`x5c`, RFC 7517 §4.7) as the lines of RFC 7468; nil if there is
   /// none.
-  fileprivate var certificateInPEM: String? {
-    guard let encoded = keys.first?["x5c"]?[0]?.stringValue else { return nil }
+  fileprivate var certificateInPEM: [String]? {
+    guard let encoded = keys.lazy.compactMap({ $0["x5c"]?[0]?.stringValue }).first else {
+      return nil
+    }
     var lines = ["-----BEGIN CERTIFICATE-----"]
     var rest = encoded[...]
     while !rest.isEmpty {
       lines.append(String(rest.prefix(64)))
       rest = rest.dropFirst(64)
     }
-    return (lines + ["-----END CERTIFICATE-----"]).joined(separator: "\n")
+    return lines + ["-----END CERTIFICATE-----"]
   }
 }
 

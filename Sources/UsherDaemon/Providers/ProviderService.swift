@@ -53,10 +53,10 @@ extension ProviderService {
       keys.append(try await assertionSigningKey(name, of: provider, call))
     }
     let decryption = settings?.protection.decryptionCredential
-    let mayLackClientKey = assertionKey != nil || decryption != nil
-    if try !mayLackClientKey || (provider.credentialName != assertionKey && signsByKey(provider)) {
-      keys.append(try await clientKey(of: provider, call))
-    }
+    let hasOtherKey = assertionKey != nil || decryption != nil
+    let hasClientKey =
+      hasOtherKey ? try signsByKey(provider) && provider.credentialName != assertionKey : true
+    if hasClientKey { keys.append(try await clientKey(of: provider, call)) }
     if let name = decryption, let algorithm = settings?.protection.encryptions.first {
       keys.append(try await decryptionKey(name, for: algorithm, of: provider, call))
     }

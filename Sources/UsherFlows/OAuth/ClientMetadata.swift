@@ -96,7 +96,8 @@ extension OIDCClientAuth {
     switch self {
     case .basic: "client_secret_basic"
     case .post: "client_secret_post"
-    case .auto, .clientSecretJWT, .privateKeyJWT, .none: rawValue
+    case .auto, .clientSecretJWT, .privateKeyJWT, .tlsClientAuth, .selfSignedTLSClientAuth, .none:
+      rawValue
     }
   }
 
@@ -111,7 +112,7 @@ extension OIDCClientAuth {
   var needsSecret: Bool {
     switch self {
     case .basic, .post, .clientSecretJWT: true
-    case .auto, .privateKeyJWT, .none: false
+    case .auto, .privateKeyJWT, .tlsClientAuth, .selfSignedTLSClientAuth, .none: false
     }
   }
 }

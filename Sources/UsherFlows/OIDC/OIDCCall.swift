@@ -137,8 +137,9 @@ package enum OIDCCall: ProviderCall {
   var presentsCertificate: Bool {
     switch self {
     case .discovery, .jwks: false
-    case .exchange, .refresh, .clientCredentials, .revoke, .userinfo, .pushAuthorization,
-      .deviceAuthorization, .devicePoll:
+    case .exchange, .refresh, .clientCredentials, .jwtBearer, .tokenExchange, .revoke, .userinfo,
+      .pushAuthorization, .deviceAuthorization, .devicePoll, .backchannelAuthentication,
+      .backchannelPoll:
       true
     case .bound(let call, key: _): call.presentsCertificate
     }

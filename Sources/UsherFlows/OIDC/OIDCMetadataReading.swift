@@ -66,7 +66,7 @@ extension OIDCMetadata {
     revocationEndpoint = try reader.clientURL("revocation_endpoint", or: named.revocation)
     deviceAuthorizationEndpoint = try reader.clientURL(
       "device_authorization_endpoint", or: named.deviceAuthorization)
-    backchannelAuthenticationEndpoint = try reader.url(
+    backchannelAuthenticationEndpoint = try reader.clientURL(
       "backchannel_authentication_endpoint", or: named.backchannelAuthentication)
     backchannelDeliveryModes = reader.texts("backchannel_token_delivery_modes_supported")
     endSessionEndpoint = try reader.url("end_session_endpoint", or: named.endSession)

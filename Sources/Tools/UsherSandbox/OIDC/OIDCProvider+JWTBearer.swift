@@ -27,7 +27,7 @@ extension OIDCBackend {
     let tokens = ledger.tokens.openForSubject(
       subject, clientID: account, scope: scope, audience: try form.oneAudience(),
       key: try provenKey(call), now: context.clock.now())
-    return try await reply(tokens, call, answersRequest: false, withIDToken: false)
+    return try await reply(tokens, call, withIDToken: false)
   }
 
   /// Returns the claims of an assertion whose signature one of the registered keys verifies.

@@ -49,9 +49,7 @@ extension OIDCBackend {
       "userinfo_signing_alg_values_supported": ["RS256", "ES256", "HS256"],
       "id_token_encryption_alg_values_supported": encryptions,
       "userinfo_encryption_alg_values_supported": encryptions,
-      "scopes_supported": [
-        "openid", "profile", "email", "phone", "address", "offline_access",
-      ],
+      "scopes_supported": ["openid", "profile", "email", "phone", "address", "offline_access"],
       "claims_supported": [
         "iss", "sub", "aud", "exp", "iat", "auth_time", "nonce", "at_hash", "name",
         "given_name", "family_name", "gender", "picture", "preferred_username", "email",
@@ -82,6 +80,7 @@ extension OIDCBackend {
     let names = [
       "token_endpoint", "revocation_endpoint", "introspection_endpoint", "userinfo_endpoint",
       "device_authorization_endpoint", "pushed_authorization_request_endpoint",
+      "backchannel_authentication_endpoint",
     ]
     let plain = document
     let aliases = names.compactMap { name -> (String, JSON)? in
