@@ -185,7 +185,7 @@ struct ProviderTests {
     for auth in ["auto", "basic", "post", "client_secret_jwt", "none"] {
       let config = try load(text + "client_auth = \"\(auth)\"\n")
       #expect(try oidc(config).clientID.isEmpty)
-      #expect(config.providers.allSatisfy(\.needsRegistration))
+      #expect(config.providers.allSatisfy { $0.needsRegistration })
     }
     #expect(problems(text + "client_auth = \"private_key_jwt\"\n").contains("client_credential"))
     #expect(

@@ -37,7 +37,7 @@ struct OtherTokenTests {
     let fixture = try TokenFixture { $0.revokeReplaced = true }
     let updates = try await store(AccountRepository.maxOtherTokens + 2, fixture)
     let revoked = updates.map { $0.superseded?.tokens.map { $0.secret.unsealed() } ?? [] }
-    #expect(revoked.dropLast(2).allSatisfy(\.isEmpty))
+    #expect(revoked.dropLast(2).allSatisfy { $0.isEmpty })
     #expect(revoked.suffix(2) == [[Secret("access-for-1")], [Secret("access-for-2")]])
     #expect(
       try fixture.harness.tokensToRevoke().sorted() == ["access-for-1", "access-for-2"],

@@ -148,6 +148,7 @@ struct BackchannelTests {
     driven.polled(.unreachable(message: "gone", sent: true))
     driven.polled("invalid_grant")
     #expect(driven.flow.view.state == "requesting")
+    driven.answer(.reply(DrivenBackchannel.grant))
     #expect(driven.flow.view.problem?.message.contains("approve") == true)
   }
 

@@ -1,6 +1,7 @@
 import Crypto
 import JSONRPC
 import Testing
+import UsherAPI
 import UsherConfig
 import UsherCore
 

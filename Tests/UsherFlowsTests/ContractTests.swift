@@ -101,7 +101,7 @@ struct ContractTests {
     #expect(driven.flow.view.state == "userinfo")
 
     #expect(checkProviderContract(flows, secrets: secrets, at: moment()) == [])
-    try checkStoredForms(flows, variant: "-2")
+    try checkStoredForms(flows, variant: "-3")
   }
 
   @Test("the states of OIDC authorize in which messages are signed fulfil the flow contract")
@@ -127,7 +127,7 @@ struct ContractTests {
       .init("check paused", checking.flow, unrelatedEvents: foreign + redirects + verdicts))
 
     #expect(checkProviderContract(flows, secrets: secrets, at: moment()) == [])
-    try checkStoredForms(flows, variant: "-2")
+    try checkStoredForms(flows, variant: "-3")
   }
 
   @Test("every state of the OIDC device flow fulfils the flow contract")

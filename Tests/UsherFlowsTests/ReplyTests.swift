@@ -175,7 +175,7 @@ struct TokenReplyTests {
 @Suite("Userinfo replies")
 struct UserinfoTests {
   @Test("a userinfo reply brings only the standard claims, with their text cleaned")
-  func claims() {
+  func limitedClaims() {
     let reply = reply([
       "sub": "u-1", "name": "A\u{1B}da", "email_verified": true, "address": ["country": "GB"],
       "roles": ["admin"], "locale": nil,

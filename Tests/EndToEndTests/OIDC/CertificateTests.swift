@@ -186,9 +186,12 @@ struct CertificateTests {
 @Suite("Private keys of certificates", .mayBlock, .timeLimit(.minutes(10)))
 struct CertificateSurvivalTests {
   let fixture: OIDCFixture
+  /// Kept, because its file ends with it.
+  private let trust: TrustedAuthority
 
   init() throws {
     let trust = try TrustedAuthority()
+    self.trust = trust
     fixture = try OIDCFixture { trust.provider("issued", at: $0) }
   }
 

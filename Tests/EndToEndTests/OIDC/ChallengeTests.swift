@@ -69,14 +69,15 @@ struct ChallengeTests {
   @Test("a client without the right to the token does not learn how the user has authenticated")
   func withoutRight() throws {
     try fixture.app.signIn()
-    try fixture.daemon.reload(
-      fixture.sandbox.provider() + """
-        [[client]]
-        name = "test"
-        match = { user = \(getuid()) }
-        allow = ["token.get demo"]
-        scopes = ["email"]
-        """)
+    let rule = """
+      [[client]]
+      name = "test"
+      match = { user = \(getuid()) }
+      allow = ["token.get demo"]
+      scopes = ["email"]
+      """
+    try fixture.daemon.place.write(fixture.sandbox.provider() + rule, to: "usherd.toml")
+    #expect(try fixture.daemon.admin().call("system.reload")["problems"] == [])
     for challenge in [Self.stepUp, "Bearer realm=api", "no challenge"] {
       let error = try fixture.app.error(of: "token.get", params(challenge))
       #expect(error.data["reason"] == "permission_denied", "\(error.text)")
