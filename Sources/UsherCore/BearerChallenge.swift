@@ -13,7 +13,7 @@ package struct BearerChallenge: Sendable, Equatable {
   /// The maximum time since the user's authentication, in seconds.
   package var maxAge: Int?
   /// The address of the service's metadata, which names its authorization servers (RFC 9728 §5.1).
-  /// Whoever fetches it must check that it is the service's own.
+  /// A client that fetches it must check that the service itself serves it.
   package var resourceMetadata: String?
 
   /// Reads the first Bearer or DPoP challenge of a header that has an error, or else the first.

@@ -36,7 +36,7 @@ struct OIDCAgentFolder {
   private(set) var issuers: [Issuer] = []
   /// The names of the encrypted account files, sorted.
   private(set) var accounts: [String] = []
-  /// What was left out, as sentences.
+  /// Sentences about the files and entries that are not imported.
   private(set) var warnings: [String] = []
 
   /// - Parameters:

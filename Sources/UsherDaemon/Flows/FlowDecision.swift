@@ -16,7 +16,7 @@ struct FlowDecision {
   private(set) var preconditions: Completion.Preconditions?
   /// Whether the enrolled fingers are saved once the decision is stored.
   private(set) var savesFingers = false
-  /// What is missing although the flow succeeds, for the log.
+  /// A warning for the log about what a successful flow could not read; nil if there is none.
   private(set) var warning: String?
   let at: Timestamp
   var cleanUp: [any ProviderCall] = []

@@ -103,7 +103,7 @@ struct OIDCAttempt: Codable, Sendable, Equatable {
       fields.append(("code_challenge", PKCE.challenge(of: verifier.unsealed())))
       fields.append(("code_challenge_method", "S256"))
     }
-    // Nobody else can redeem the code (RFC 9449 §10).
+    // The provider binds the code to this key, so that a thief cannot redeem it (RFC 9449 §10).
     if let dpopKey, let key = try? DPoPKey(stored: dpopKey.unsealed()) {
       fields.append(("dpop_jkt", key.thumbprint))
     }

@@ -102,7 +102,7 @@ extension OIDCEndSession {
   }
 
   var redirect: Redirect { provider.settings.redirect }
-  /// Whoever else receives the redirect gets nothing by it.
+  /// True although PKCE is not used: the redirect carries no code that could be stolen.
   var hasPKCE: Bool { true }
 
   func secret(of round: Round) -> Secret { round.state.unsealed() }

@@ -20,7 +20,7 @@ package struct AuthorizationRequest: Sendable, Hashable {
   /// none.
   package var keyThumbprint: String?
 
-  /// Where the response goes.
+  /// The redirect URI, state and response mode of the response.
   var target: ResponseTarget {
     ResponseTarget(
       clientID: client.id, redirectURI: redirectURI, state: state, mode: responseMode)
@@ -53,7 +53,7 @@ package enum ResponseMode: String, Sendable, CaseIterable {
   }
 }
 
-/// Where and how the response to an authorization request is sent.
+/// The redirect URI and the response mode of the response to an authorization request.
 package struct ResponseTarget: Sendable, Hashable {
   package var clientID: String
   package var redirectURI: String

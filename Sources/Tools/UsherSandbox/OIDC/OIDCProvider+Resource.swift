@@ -1,4 +1,4 @@
-/// Where the metadata of the protected resource is (RFC 9728 §3.1).
+/// The address of the metadata of the protected resource (RFC 9728 §3.1).
 package enum ResourceMetadataPlace: String, Sendable, Hashable, Codable {
   /// The path of the resource follows the well-known path.
   case path
