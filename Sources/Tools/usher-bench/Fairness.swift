@@ -112,7 +112,7 @@ struct Fairness: ParsableCommand {
       try ChildProcess.own(),
       [
         "flooder", "--socket", participant.socket, "--user", "\(participant.user)",
-        "--connections", "\(connections)", "--depth", "\(flood.depth)",
+        "--connections", "\(connections)", "--depth", "\(flood.depth)", "--background",
       ])
     try child.firstByte()
     return child

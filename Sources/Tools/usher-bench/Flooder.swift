@@ -16,6 +16,9 @@ struct Flooder: ParsableCommand {
   /// A line on standard output reports that, after two seconds and a hundred replies or refusals at
   /// the earliest.
   @Option var calls = 100_000
+  /// Yields the processors to the processes that are measured, because the kernel's scheduling is not
+  /// the subject. Beside other busy processes such a flood may not start for minutes.
+  @Flag var background = false
 
   private static let chunk = 65_536
 
@@ -30,8 +33,7 @@ struct Flooder: ParsableCommand {
   }
 
   func run() throws {
-    // Low priority, because the kernel's scheduling of processes is not what is measured.
-    _ = nice(19)
+    if background { _ = nice(19) }
     try switchUser(user)
     var connections = try (0..<self.connections).map { _ in try open() }
     var buffer = [UInt8](repeating: 0, count: Self.chunk)
