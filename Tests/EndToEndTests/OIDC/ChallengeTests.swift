@@ -66,6 +66,20 @@ struct ChallengeTests {
     #expect(error.data["reason"] == "reauthentication_required")
   }
 
+  @Test("a service may demand an authentication of any age, and the daemon goes on")
+  func greatestAge() throws {
+    let authenticated = Int64(Date().timeIntervalSince1970)
+    try fixture.set([
+      "idToken": ["claims": ["acr": "gold", "auth_time": .integer(authenticated)]]
+    ])
+    try fixture.app.signIn()
+    for age in ["9223372036854775807", "9223372036854775750"] {
+      let challenge = "Bearer error=insufficient_user_authentication, max_age=\(age)"
+      #expect(try fixture.token(params(challenge))["accessToken"] != nil, "\(age)")
+    }
+    #expect(try fixture.token()["accessToken"] != nil)
+  }
+
   @Test("a client without the right to the token does not learn how the user has authenticated")
   func withoutRight() throws {
     try fixture.app.signIn()
