@@ -85,6 +85,7 @@ extension SignInClaims {
     guard let maxAge = challenge.effectiveMaxAge else { return true }
     // The clock of the provider may differ by as much as a sign-in tolerates.
     guard let authenticatedAt else { return false }
-    return (.seconds(-60)...(.seconds(maxAge + 60))).contains(now - authenticatedAt)
+    // A service may demand any age, also one to which no integer can be added.
+    return (.seconds(-60)...(.seconds(maxAge) + .seconds(60))).contains(now - authenticatedAt)
   }
 }
