@@ -242,6 +242,19 @@ struct TokenProtectionTests {
     #expect(throws: UnusableReply.self) { try idToken.content(of: token) { key } }
   }
 
+  @Test("an encrypted userinfo answer that must be signed and is not is refused")
+  func unsignedAgainstSetting() throws {
+    let vectors = try Vectors()
+    let key = try #require(DecryptionKey(pem: vectors.key("P-256")))
+    let vector = try #require(vectors.tokens.first { $0["alg"] == "ECDH-ES" })
+    let token = Secret(vector["token"]?.stringValue ?? "")
+    let userinfo = try protection(.userinfo) {
+      ($0.userinfoEncryption, $0.userinfoSigning) = (.ecdhES, .es256)
+    }
+    let error = #expect(throws: UnusableReply.self) { try userinfo.content(of: token) { key } }
+    #expect(error?.message.contains("userinfo_signed_response_alg") == true)
+  }
+
   @Test("a message authentication code is valid only with the client secret and its algorithm")
   func mac() {
     let secret = Secret("a-client-secret")
