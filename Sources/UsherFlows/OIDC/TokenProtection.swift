@@ -43,6 +43,9 @@ package struct TokenProtection: Sendable, Equatable {
   package var algorithms: Set<SigningAlgorithm>
   /// How the key of the encrypted reply is sent; nil if it is not encrypted.
   package var encryption: KeyManagementAlgorithm?
+  /// Whether an encrypted reply must be signed, too. Anybody can encrypt for the daemon. A userinfo
+  /// answer need not be signed unless the configuration names its algorithm.
+  var mustBeSigned: Bool
 
   package init(
     reply: SignedTokenKind = .idToken, algorithms: Set<SigningAlgorithm>,
@@ -51,6 +54,7 @@ package struct TokenProtection: Sendable, Equatable {
     self.reply = reply
     self.algorithms = algorithms
     self.encryption = encryption
+    mustBeSigned = reply != .userinfo
   }
 
   /// Creates the protection that the configuration demands. Where it does not name an algorithm,
@@ -67,6 +71,7 @@ package struct TokenProtection: Sendable, Equatable {
       self.init(
         reply: .userinfo, algorithms: configured.userinfoSigning.map { [$0] } ?? listed,
         encryption: configured.userinfoEncryption)
+      mustBeSigned = configured.userinfoSigning != nil
     case .authorizationResponse:
       self.init(reply: .authorizationResponse, algorithms: listed)
     }
@@ -97,7 +102,12 @@ package struct TokenProtection: Sendable, Equatable {
     let bytes = try EncryptedToken(token, of: reply.text).decrypted(with: key(), by: encryption)
     let isJSON = bytes.first == UInt8(ascii: "{")
     // OIDC Core §5.3.2: a userinfo answer may be encrypted without being signed.
-    if isJSON, reply == .userinfo { return .claims(bytes) }
+    if isJSON, reply == .userinfo {
+      guard mustBeSigned else { return .claims(bytes) }
+      throw UnusableReply(
+        "the encrypted \(reply.text) is not signed, but "
+          + "\(reply.signingSetting ?? "the configuration") demands that")
+    }
     guard !isJSON, let text = String(validating: bytes, as: UTF8.self) else {
       throw UnusableReply("the encrypted \(reply.text) does not contain a signed token")
     }
