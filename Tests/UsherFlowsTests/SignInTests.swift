@@ -50,13 +50,16 @@ struct SignInTests {
     #expect(grant?.signIn?.nonce == Sealed(Secret(nonce)))
   }
 
-  @Test("acr_values and max_age of the configuration are checked like those of the caller")
+  @Test("acr_values, max_age and claims of the configuration are checked like those of the caller")
   func configuredAuthentication() throws {
+    let essential = #"{"id_token":{"acr":{"essential":true,"values":["silver","gold"]}}}"#
     for (extra, changes, isAccepted) in [
       (["acr_values": "silver gold"], ["acr": "gold"], true),
       (["acr_values": "silver gold"], ["acr": "bronze"], false), (["acr_values": " "], [:], true),
       (["max_age": "60"], ["auth_time": 1_799_999_990], true),
       (["max_age": "60"], ["auth_time": 1_799_999_000], false), (["max_age": "60"], [:], false),
+      (["claims": essential], ["acr": "gold"], true),
+      (["claims": essential], ["acr": "bronze"], false), (["claims": essential], [:], false),
     ] as [([String: String], [String: JSONValue?], Bool)] {
       var driven = try DrivenAuthorize(settings: { $0.extraAuthorize = extra })
       driven.toBrowser(metadata { $0.userinfoEndpoint = nil })
