@@ -304,10 +304,11 @@ extension OIDCAuthorize {
     request.maxAge ?? provider.settings.extraAuthorize["max_age"].flatMap { Int($0) }
   }
 
-  /// The classes of which the authentication must be one: those that the caller requests as an
-  /// essential claim, else the `acr_values` of the caller or of the configuration.
+  /// The classes of which the authentication must be one: those that the caller or the
+  /// configuration requests as an essential claim, else the `acr_values` of either.
   private var acrValues: [String]? {
-    if let essential = OIDCRequest.essentialClasses(in: request.hints["claims"]) {
+    let claims = request.hints["claims"] ?? provider.settings.extraAuthorize["claims"]
+    if let essential = OIDCRequest.essentialClasses(in: claims) {
       return essential
     }
     let text = request.hints["acr_values"] ?? provider.settings.extraAuthorize["acr_values"]
