@@ -30,10 +30,14 @@ struct ClientRegistrationTests {
       key: key.flatMap { ClientKey(pem: $0) })
   }
 
-  private func read(_ body: JSONValue, status: Int = 201) throws -> RegistrationReply {
+  private func read(
+    _ body: JSONValue, status: Int = 201, replacing earlier: ClientRegistration? = nil,
+    _ change: (inout OIDCSettings) -> Void = { _ in }
+  ) throws -> RegistrationReply {
     RegistrationReply(
       .reply(HTTPReply(status: status, body: body.encoded())),
-      to: try request(["client_secret_basic"]), at: issuer + "/register", of: try typed())
+      to: try request(["client_secret_basic"], change), at: issuer + "/register", of: try typed(),
+      replacing: earlier)
   }
 
   @Test(
@@ -84,6 +88,30 @@ struct ClientRegistrationTests {
         """)
     #expect(ClientRegistration(stored: Secret("{}")) == nil)
     #expect(ClientRegistration(stored: Secret("a secret")) == nil)
+  }
+
+  @Test("a secret that an update does not replace keeps the time at which it expires")
+  func keptSecret() throws {
+    let end = Timestamp(seconds: 1_900_000_000)
+    let earlier = ClientRegistration(
+      issuer: issuer, clientID: "c1", auth: .basic, secret: Secret("s1"), secretExpiresAt: end,
+      redirectURIs: [], management: .init(uri: issuer + "/register/c1", token: Secret("r1")))
+    for (more, expected) in [
+      ([:], end), (["client_secret_expires_at": 0], nil), (["client_secret": "s2"], nil),
+    ] as [([String: JSONValue], Timestamp?)] {
+      let body = JSONValue.object(["client_id": "c1"].merging(more) { $1 })
+      guard case .granted(let registration) = try read(body, status: 200, replacing: earlier) else {
+        Issue.record("\(more)")
+        continue
+      }
+      #expect(registration.secretExpiresAt == expected, "\(more)")
+      #expect(registration.secret == Secret(more["client_secret"]?.stringValue ?? "s1"))
+      #expect(registration.management == earlier.management)
+    }
+    guard case .unreadable = try read(["client_id": "c2"], status: 200, replacing: earlier) else {
+      Issue.record("the answer about another client is used")
+      return
+    }
   }
 
   @Test("without RFC 7592 a registration is not managed; a secret that expires at 0 never expires")
