@@ -108,15 +108,16 @@ private struct RegistrationReader {
     }
     try checkUse()
     let auth = try auth()
-    var secret = try text("client_secret")
-    if secret == nil { secret = earlier?.secret }
+    let issued = try text("client_secret")
+    let secret = issued ?? earlier?.secret
     if auth.needsSecret, secret == nil {
       throw UnusableReply(
         "the provider registered \(auth.registeredName) but its answer has no client_secret")
     }
     return ClientRegistration(
       issuer: issuer.text, clientID: id, auth: auth, secret: auth.needsSecret ? secret : nil,
-      secretExpiresAt: auth.needsSecret ? try expiry() : nil,
+      secretExpiresAt: auth.needsSecret
+        ? try expiry(otherwise: issued == nil ? earlier?.secretExpiresAt : nil) : nil,
       redirectURIs: request.redirectURIs, management: try management(replacing: earlier))
   }
 
@@ -150,8 +151,9 @@ private struct RegistrationReader {
     return method
   }
 
-  private func expiry() throws(UnusableReply) -> Timestamp? {
-    guard let value = members["client_secret_expires_at"], !value.isNull else { return nil }
+  /// - Parameter kept: The expiry of a secret that the answer does not replace.
+  private func expiry(otherwise kept: Timestamp?) throws(UnusableReply) -> Timestamp? {
+    guard let value = members["client_secret_expires_at"], !value.isNull else { return kept }
     guard let seconds = value.numberValue, seconds >= 0 else {
       throw UnusableReply("the provider's answer has no usable client_secret_expires_at")
     }
