@@ -114,6 +114,25 @@ struct ClientRegistrationTests {
     }
   }
 
+  @Test("a provider may register another method only if the configuration names none")
+  func otherMethod() throws {
+    for name in ["client_secret_post", "none"] {
+      let body: JSONValue = [
+        "client_id": "c1", "client_secret": "s1", "token_endpoint_auth_method": .string(name),
+      ]
+      guard case .granted(let registration) = try read(body) else {
+        Issue.record("\(name) is refused")
+        continue
+      }
+      #expect(registration.auth.registeredName == name)
+      guard case .unreadable(let message) = try read(body, { $0.clientAuth = .basic }) else {
+        Issue.record("\(name) is used in place of basic")
+        continue
+      }
+      #expect(message.contains(name) && message.contains("client_secret_basic"))
+    }
+  }
+
   @Test("without RFC 7592 a registration is not managed; a secret that expires at 0 never expires")
   func unmanaged() throws {
     let reply = try read([
