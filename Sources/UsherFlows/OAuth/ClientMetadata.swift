@@ -9,6 +9,8 @@ package struct ClientMetadata: Sendable, Equatable {
   let grantTypes: [String]
   /// How the client authenticates itself.
   package let auth: OIDCClientAuth
+  /// Whether the provider may register another method: the configuration names none.
+  let permitsOtherAuth: Bool
   let scope: String
   /// The public key of a client that signs its assertions.
   let key: JSONValue?
@@ -24,6 +26,7 @@ package struct ClientMetadata: Sendable, Equatable {
   ) throws(UsherError) {
     let settings = provider.settings
     auth = try Self.auth(provider, offered: metadata.clientAuthMethods, hasKey: key != nil)
+    permitsOtherAuth = settings.clientAuth == .auto
     redirectURIs = [settings.redirect.registeredURI]
     let deviceGrant = metadata.deviceAuthorizationEndpoint.map { _ in
       "urn:ietf:params:oauth:grant-type:device_code"
