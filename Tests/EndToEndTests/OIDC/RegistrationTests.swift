@@ -152,6 +152,36 @@ struct RegistrationTests {
     _ = try admin.call("provider.register", ["provider": "work", "update": true])
   }
 
+  /// Replaces the configuration by one in which the provider `work` has more settings.
+  private func configure(_ more: String) throws {
+    let text = """
+      [[provider]]
+      name = "work"
+      type = "oidc"
+      issuer = "\(fixture.sandbox.issuer)"
+      \(more)
+
+      """
+    try fixture.daemon.place.write(fixture.sandbox.provider() + text, to: "usherd.toml")
+    #expect(try admin.call("system.reload")["problems"] == [])
+  }
+
+  @Test("an update registers the method and the key that the configuration names by now")
+  func changedMethod() throws {
+    try offer(["client_secret_basic", "client_secret_post", "private_key_jwt"])
+    _ = try admin.call("provider.jwks", ["provider": "key", "create": true])
+    let first = try admin.call("provider.register", Self.work)
+    #expect(first["authMethod"] == "client_secret_basic")
+    let update: JSONValue = ["provider": "work", "update": true]
+    try configure("client_auth = \"post\"")
+    #expect(try admin.call("provider.register", update)["authMethod"] == "client_secret_post")
+    try useClient()
+    try configure("client_credential = \"reg-key\"")
+    let last = try admin.call("provider.register", update)
+    #expect(last["authMethod"] == "private_key_jwt" && last["clientID"] == first["clientID"])
+    try useClient()
+  }
+
   @Test("the client is deleted at the provider first, and kept if that fails")
   func delete() throws {
     let absent = try admin.error(of: "provider.unregister", Self.work)
