@@ -153,13 +153,16 @@ extension ProviderService {
     return (registration, management)
   }
 
-  /// Returns the provider's metadata, and what the daemon registers there.
+  /// Returns the provider's metadata, and what the daemon registers there: what the configuration
+  /// says, and not what an earlier registration has made of it.
   private func metadata(
     of provider: Provider<OIDCSettings>
   ) async throws(UsherError) -> (OIDCMetadata, ClientMetadata) {
     switch await metadata.discovery(of: provider.config) {
     case .found(let metadata):
-      return (metadata, try ClientMetadata(provider, metadata, key: key(of: provider)))
+      let written = configStore.current.writtenProvider(provider.name)
+      let configured = written.flatMap { Provider<OIDCSettings>($0) } ?? provider
+      return (metadata, try ClientMetadata(configured, metadata, key: key(of: configured)))
     case .unreachable(let message): throw UsherError(.providerUnreachable, message)
     case .unusable(let message): throw UsherError(.providerProtocolError, message)
     }

@@ -93,6 +93,12 @@ final class ConfigSnapshot: Sendable {
   /// Returns the configured provider of this name, or the daemon's own provider `local`.
   func provider(_ name: ProviderName) -> ProviderConfig? { providers[name] }
 
+  /// Returns the provider as it is in the files: without the client as which the daemon has
+  /// registered itself.
+  func writtenProvider(_ name: ProviderName) -> ProviderConfig? {
+    written.providers.first { $0.name == name }
+  }
+
   /// Returns the `tokenPlace` of ``provider(_:)``, computed in advance because every call reads it.
   func tokenPlace(of name: ProviderName) -> TokenPlace? { tokenPlaces[name] }
 }
