@@ -19,6 +19,13 @@ struct OAuth2Tests {
     #expect(rules.deviceAuthorizationEndpoint == nil)
   }
 
+  @Test("a provider of type oauth2 cannot have the secret of a registration")
+  func registrationCredential() {
+    #expect(
+      lineProblem("client_credential = \"usherd.client.other\"", in: server)
+        .contains("must not begin with usherd.client."))
+  }
+
   @Test("a revocation path contains the client id, encoded, in place of its placeholder")
   func placeholder() throws {
     let text = server.replacing("client_id = \"usher\"", with: "client_id = \"a/b\"")

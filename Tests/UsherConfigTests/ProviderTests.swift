@@ -194,6 +194,20 @@ struct ProviderTests {
   }
 
   @Test(
+    "no setting may name the credential of a registration",
+    arguments: [
+      "client_credential = \"usherd.client.other\"",
+      "id_token_encrypted_response_alg = \"ECDH-ES\"\n"
+        + "decryption_credential = \"usherd.client.other\"",
+      "jwt_bearer.key_credential = \"usherd.client.other\"",
+    ])
+  func registrationCredential(lines: String) {
+    #expect(problems(provider + lines + "\n").contains("must not begin with usherd.client."))
+    let other = lines.replacing("usherd.client.other", with: "usherd-client")
+    #expect(problems(provider + other + "\n") == "")
+  }
+
+  @Test(
     "a signature by the client secret needs that secret",
     arguments: [
       ("HS256", "", "needs client_credential with a secret"), ("ES256", "", ""),
