@@ -80,7 +80,10 @@ package struct OIDCSettings: SettingsSection {
     var knownID = clientID.isEmpty ? nil : clientID
     table.setting(&knownID, "client_id") { $0.visibleViolation(upTo: 1024) }
     clientID = knownID ?? ""
-    table.setting(&clientCredential, "client_credential", violation: \.credentialViolation)
+    // A stored flow has the credential of the registration with which it began.
+    table.setting(&clientCredential, "client_credential") {
+      table.isStored ? $0.credentialNameViolation : $0.credentialViolation
+    }
     table.setting(&clientAuth, "client_auth")
     table.setting(&assertionAudience, "client_assertion_audience")
     protection.bind(table, hasSecret: clientCredential != nil && clientAuth != .privateKeyJWT)
@@ -127,12 +130,6 @@ package struct OIDCSettings: SettingsSection {
   /// Checks the settings about the client together. Without `client_id` the daemon may register
   /// itself, and the provider then issues the secret.
   private func checkClient(_ table: SettingsTable) {
-    if let clientCredential, RegisteredClient.isCredentialName(clientCredential), !table.isStored {
-      table.reportProblem(
-        "client_credential",
-        "must not begin with \(RegisteredClient.credentialPrefix), the names "
-          + "of credentials that registrations have issued")
-    }
     let hasCredential = clientCredential != nil
     let maySecretFollow = clientID.isEmpty && clientAuth != .privateKeyJWT && !hasCredential
     if !maySecretFollow, let message = clientAuth.violation(hasCredential: hasCredential) {

@@ -37,8 +37,18 @@ extension String {
     utf8.first != UInt8(ascii: ".") && consists(upTo: 128) { $0.isWordByte || $0.isOne(of: ".-") }
   }
 
-  /// Why the text is not a valid name of a credential; nil if it is.
+  /// Why a setting must not name this credential; nil if it may.
+  ///
+  /// A registration belongs to one provider. No setting may give its secret to another one, or have
+  /// a key made in its place.
   var credentialViolation: String? {
+    RegisteredClient.isCredentialName(self)
+      ? "must not begin with \(RegisteredClient.credentialPrefix), the names of credentials that "
+        + "registrations have issued" : credentialNameViolation
+  }
+
+  /// Why the text is not a valid name of a credential, be it that of a registration; nil if it is.
+  var credentialNameViolation: String? {
     isCredentialName ? nil : "must be a credential's name: up to 128 of A-Z a-z 0-9 . _ -"
   }
 
