@@ -194,16 +194,19 @@ extension Credentials {
   }
 
   /// Makes the stored registrations the clients of their providers.
+  ///
+  /// Both happen under one lock: otherwise the registrations that one of two simultaneous calls has
+  /// read could replace the newer ones of the other call.
   func installClients() {
     let prefix = RegisteredClient.credentialPrefix
-    let clients = stored.withLock { stored in
-      stored.compactMap { name, credential in
+    stored.withLock { stored in
+      let clients = stored.compactMap { name, credential in
         credential.registration.map {
           (ProviderName(String(name.dropFirst(prefix.count))), $0.client)
         }
       }
+      dependencies.configStore.replaceClients(by: Dictionary(clients) { first, _ in first })
     }
-    dependencies.configStore.replaceClients(by: Dictionary(clients) { first, _ in first })
   }
 }
 
