@@ -61,6 +61,9 @@ struct ClientCertificateTests {
       try read(key + stranger + certificate)
     }
     #expect(try read(certificate + stranger + key).chain.count == 2)
+    // An intermediate certificate with which no TLS connection can be made.
+    let broken = begin + "\nAAAA\n-----END CERTIFICATE-----\n"
+    #expect(throws: InvalidValue.self) { try read(key + certificate + broken) }
   }
 
   @Test("a client with a certificate presents it, and sends its id alone")
