@@ -47,6 +47,7 @@ package struct ClientCertificate: Sendable, Equatable {
       let text = Secret(key.pemString)
       guard let clientKey = ClientKey(pem: text) else { throw InvalidValue(ClientKey.flaw) }
       let certificate = try Certificate(pemDocument: first)
+      for other in certificates.dropFirst() { _ = try Certificate(pemDocument: other) }
       guard try Certificate.PrivateKey(pemDocument: key).publicKey == certificate.publicKey else {
         throw InvalidValue("has a first certificate that is not the private key's")
       }
