@@ -143,6 +143,19 @@ struct EchoTests {
     #expect(page.withoutEchoes(of: sent).body == Array("<p>code=…</p>".utf8))
   }
 
+  @Test(
+    "the time to find a secret does not grow with the product of the lengths",
+    .timeLimit(.minutes(1)))
+  func repetitive() {
+    // Each place of the text equals the beginning of the secret, which a hostile provider chooses.
+    let secret = String(repeating: "a", count: 100_000) + "b"
+    let text = String(repeating: "a", count: 400_000)
+    let sent = request(FormEncoding.encode([("refresh_token", secret)]))
+    #expect(said(text, to: sent) == text)
+    #expect(said(text + "b", to: sent) == String(repeating: "a", count: 300_000) + "…")
+    #expect(said("aab" + secret + "c" + secret, to: sent) == "aab…c…")
+  }
+
   private static let token = "1//0gAb+cd/EF=gh-REFRESHSECRET"
 
   /// The token in the encodings of RFC 4648: inside other text, at every offset, and encoded twice.
