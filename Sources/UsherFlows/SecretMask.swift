@@ -158,10 +158,31 @@ extension UInt8 {
 }
 
 extension [UInt8] {
+  /// Returns the first place at or after `start` where the part begins; nil if there is none.
+  ///
+  /// The time is proportional to the sum of the lengths, whatever the bytes (Knuth, Morris, Pratt):
+  /// a provider chooses both the text and, as tokens, the secrets.
   fileprivate func firstIndex(of part: [UInt8], from start: Int) -> Int? {
-    guard let first = part.first, count - start >= part.count else { return nil }
-    return (start...(count - part.count)).first { place in
-      self[place] == first && self[place..<place + part.count].elementsEqual(part)
+    guard !part.isEmpty, count - start >= part.count else { return nil }
+    let borders = part.borders
+    var matched = 0
+    for place in start..<count {
+      while matched > 0, self[place] != part[matched] { matched = borders[matched - 1] }
+      if self[place] == part[matched] { matched += 1 }
+      if matched == part.count { return place - matched + 1 }
     }
+    return nil
+  }
+
+  /// For each prefix, the length of the longest shorter prefix that is also its end.
+  private var borders: [Int] {
+    var borders = [Int](repeating: 0, count: count)
+    var length = 0
+    for place in indices.dropFirst() {
+      while length > 0, self[place] != self[length] { length = borders[length - 1] }
+      if self[place] == self[length] { length += 1 }
+      borders[place] = length
+    }
+    return borders
   }
 }
