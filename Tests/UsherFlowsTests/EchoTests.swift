@@ -148,11 +148,11 @@ struct EchoTests {
     .timeLimit(.minutes(1)))
   func repetitive() {
     // Each place of the text equals the beginning of the secret, which a hostile provider chooses.
-    let secret = String(repeating: "a", count: 100_000) + "b"
-    let text = String(repeating: "a", count: 400_000)
+    let secret = String(repeating: "a", count: 50_000) + "b"
+    let text = String(repeating: "a", count: 200_000)
     let sent = request(FormEncoding.encode([("refresh_token", secret)]))
     #expect(said(text, to: sent) == text)
-    #expect(said(text + "b", to: sent) == String(repeating: "a", count: 300_000) + "…")
+    #expect(said(text + "b", to: sent) == String(repeating: "a", count: 150_000) + "…")
     #expect(said("aab" + secret + "c" + secret, to: sent) == "aab…c…")
   }
 
