@@ -205,6 +205,20 @@ struct ImportTests {
     #expect(try Config.load(files: [(path: "", text: outcome.output)]).providers.count == 2)
   }
 
+  @Test("of a file with very many issuers the first thousand are taken, and a warning says so")
+  func manyIssuers() async throws {
+    let lines = (1...1001).map { "https://id.example/\($0) name\($0)" }
+    try write(lines.joined(separator: "\n"), "agent/issuer.config")
+    try write(
+      "first@https://id.example/1\nlast@https://id.example/1000/\nno@https://id.example/1001\n",
+      "system/pubclients.config")
+    let outcome = await run()
+    #expect(outcome.status == 0)
+    #expect(outcome.error.contains("more than 1000 issuers"))
+    let config = try Config.load(files: [(path: "", text: outcome.output)])
+    #expect(config.providers.map(\.name.rawValue) == ["name1", "name1000"])
+  }
+
   @Test("values that could end the TOML text or the line are only text")
   func hostile() async throws {
     try write(
