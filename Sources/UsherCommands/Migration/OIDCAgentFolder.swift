@@ -32,8 +32,12 @@ struct OIDCAgentFolder {
   /// The maximum size of a file in bytes, and of the number of files in a folder.
   static let sizeLimit = 1 << 20
   static let maxFiles = 1000
+  /// The maximum number of issuers that are read.
+  static let maxIssuers = 1000
 
   private(set) var issuers: [Issuer] = []
+  /// The place of each issuer, by the bytes of its URL without the slash at the end.
+  private var places: [[UInt8]: Int] = [:]
   /// The names of the encrypted account files, sorted.
   private(set) var accounts: [String] = []
   /// Sentences about the files and entries that are not imported.
@@ -150,7 +154,14 @@ struct OIDCAgentFolder {
   /// same, as for oidc-agent.
   private mutating func add(_ issuer: Issuer, addsIssuers: Bool) {
     guard let place = place(of: issuer.url) else {
-      if addsIssuers { issuers.append(issuer) }
+      guard addsIssuers else { return }
+      guard issuers.count < Self.maxIssuers else {
+        let warning = "there are more than \(Self.maxIssuers) issuers; the rest is left out"
+        if warnings.last != warning { warnings.append(warning) }
+        return
+      }
+      places[Array(issuer.url.withoutSlash.utf8)] = issuers.count
+      issuers.append(issuer)
       return
     }
     var known = issuers[place]
@@ -162,10 +173,7 @@ struct OIDCAgentFolder {
     issuers[place] = known
   }
 
-  private func place(of url: String) -> Int? {
-    let trimmed = url.withoutSlash
-    return issuers.firstIndex { $0.url.withoutSlash.hasSameBytes(as: trimmed) }
-  }
+  private func place(of url: String) -> Int? { places[Array(url.withoutSlash.utf8)] }
 
   // MARK: Public clients
 
