@@ -171,6 +171,33 @@ struct ClientAssertionTests {
   }
 
   @Test(
+    "a private key is never sent as a client secret, whatever client_auth says",
+    arguments: [OIDCClientAuth.basic, .post, .clientSecretJWT])
+  func keyAsSecret(auth: OIDCClientAuth) throws {
+    let key = P256.Signing.PrivateKey().pemRepresentation
+    let error = try #require(throws: UsherError.self) {
+      _ = try fields(key) { $0.clientAuth = auth }
+    }
+    #expect(error.message.hasPrefix("credential work-key is a private key"))
+    let definition = try provider {
+      $0.clientCredential = "work-key"
+      $0.clientAuth = auth
+    }.definition
+    let flaw = try #require(definition.flaw(of: Secret(key), named: "work-key"))
+    #expect(flaw.hasPrefix("is a private key"))
+    #expect(definition.flaw(of: Secret("a client secret"), named: "work-key") == nil)
+    let github = try oauth2Provider {
+      $0.clientAuth = .auto
+      $0.revocationRequest = .github
+    }
+    #expect(throws: UsherError.self) {
+      try OIDCCall.revoke(.init(token: Secret("t"), kind: .accessToken), metadata()).render(
+        RenderContext(
+          provider: Provider<OIDCSettings>(github)!, credential: Secret(key), transition: moment()))
+    }
+  }
+
+  @Test(
     "with auto, the methods that the metadata lists come first, and each refusal tries the next",
     arguments: [
       (nil, ["basic", "post", "basic"]), (["client_secret_post"], ["post", "basic", "post"]),
