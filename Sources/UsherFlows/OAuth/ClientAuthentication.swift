@@ -39,7 +39,11 @@ struct ClientAuthentication {
     }
     let secret = try context.requiredCredential()
     let methods = client.auth.methods(accepted: terms.methods, hasKey: ClientKey.isPEM(secret))
-    switch methods[context.clientAuthAttempt % methods.count] {
+    let method = methods[context.clientAuthAttempt % methods.count]
+    if let flaw = method.flaw(of: secret) {
+      throw UsherError(.internalError, "credential \(client.credential ?? "") \(flaw)")
+    }
+    switch method {
     case .basic: (fields, headers) = ([], [Self.basic(client.id, secret)])
     case .post:
       fields = [("client_id", client.id), ("client_secret", secret.revealed())]
@@ -83,6 +87,18 @@ struct ClientAuthentication {
 }
 
 extension OIDCClientAuth {
+  /// Returns why a credential must not be sent by this method, as the end of a sentence that begins
+  /// with its name: it is a private key. Nil for a client secret, and for a method that sends none.
+  func flaw(of credential: Secret) -> String? {
+    switch self {
+    case .basic, .post, .clientSecretJWT:
+      ClientKey.isPEM(credential)
+        ? "is a private key, which must not be used as a client secret: client_auth must be auto "
+          + "or private_key_jwt, or the credential another one" : nil
+    case .auto, .privateKeyJWT, .tlsClientAuth, .selfSignedTLSClientAuth, .none: nil
+    }
+  }
+
   /// Returns the methods to try, in this order: one, unless the method is chosen automatically. A
   /// provider may refuse a method that its metadata lists, or accept one that it does not list.
   ///

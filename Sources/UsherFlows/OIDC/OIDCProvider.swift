@@ -53,6 +53,7 @@ extension ProviderDefinition where Settings == OIDCSettings {
         return error.message
       }
     }
+    if let flaw = settings.clientAuth.flaw(of: credential) { return flaw }
     guard settings.clientAuth == .privateKeyJWT || ClientKey.isPEM(credential) else { return nil }
     return ClientKey(pem: credential) == nil ? ClientKey.flaw : nil
   }

@@ -151,8 +151,13 @@ extension OIDCCall {
   private static func deletion(
     of token: Secret, _ endpoint: String, _ context: RenderContext<OIDCSettings>
   ) throws(UsherError) -> HTTPRequest {
-    let header = ClientAuthentication.basic(
-      context.provider.settings.clientID, try context.requiredCredential())
+    let secret = try context.requiredCredential()
+    if let flaw = OIDCClientAuth.basic.flaw(of: secret) {
+      throw UsherError(
+        .internalError,
+        "credential \(context.provider.config.credentialName ?? "") \(flaw)")
+    }
+    let header = ClientAuthentication.basic(context.provider.settings.clientID, secret)
     return .json(
       .delete, endpoint, ["access_token": .string(token.revealed())], [header], hiding: [token])
   }
