@@ -176,7 +176,7 @@ struct ClientAssertionTests {
   func keyAsSecret(auth: OIDCClientAuth) throws {
     let key = P256.Signing.PrivateKey().pemRepresentation
     let error = try #require(throws: UsherError.self) {
-      _ = try fields(key) { $0.clientAuth = auth }
+      _ = try fields(key, { $0.clientAuth = auth })
     }
     #expect(error.message.hasPrefix("credential work-key is a private key"))
     let definition = try provider {
