@@ -267,6 +267,8 @@ struct ProviderTests {
     arguments: [
       "client_id", "state", "nonce", "redirect_uri", "scope", "response_type", "response_mode",
       "code_challenge", "code_challenge_method", "request", "request_uri", "client_secret",
+      "audience", "client_assertion", "client_assertion_type", "code", "code_verifier", "dpop_jkt",
+      "grant_type",
     ])
   func extra(name: String) throws {
     #expect(

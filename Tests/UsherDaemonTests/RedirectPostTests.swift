@@ -111,4 +111,41 @@ struct RedirectPostTests {
     #expect(replies.last?.status == 200)
     #expect(answers.count == 1)
   }
+
+  @Test("a posted answer without a length is refused as soon as it exceeds the limit")
+  func chunked() async throws {
+    let answers = Recorded<AuthorizationResponse>()
+    let listeners = RedirectListeners(
+      dependencies: .fake(sockets: .browsers(of: 1000)),
+      group: MultiThreadedEventLoopGroup.singleton)
+    var form = RedirectForm.oauth
+    form.isPosted = true
+    let listener = try await listeners.open(
+      RedirectExpectation(
+        host: "127.0.0.1", port: nil, path: "/callback", state: Secret("our-state"), form: form),
+      for: 1000
+    ) { answer in
+      answers.add(answer)
+      return nil
+    }
+    defer { listener.close() }
+    let authority = listener.redirectURI.dropFirst("http://".count).dropLast("/callback".count)
+    let port = try #require(authority.split(separator: ":").last.flatMap { UInt16($0) })
+    let head =
+      "POST /callback HTTP/1.1\r\nHost: \(authority)\r\nContent-Type: \(Self.form)\r\n"
+      + "Transfer-Encoding: chunked\r\n\r\n"
+    // The last chunk, which says that the body is complete, is missing: the limit counts before it.
+    let body = Self.good + "&x=" + String(repeating: "a", count: RedirectParseResult.maxLength)
+    let chunk = String(body.utf8.count, radix: 16) + "\r\n" + body
+    let page = try await RedirectListenerFixture.offPool {
+      let deadline = TestDeadline()
+      let socket = try TestSocket(connectedTo: .loopback(port: port), by: deadline)
+      try socket.send(Array((head + chunk).utf8), by: deadline)
+      var bytes: [UInt8] = []
+      while let more = try? socket.receive(by: deadline) { bytes += more }
+      return String(decoding: bytes.prefix { $0 != 0x0D }, as: UTF8.self)
+    }
+    #expect(page.contains("413"))
+    #expect(answers.all.isEmpty)
+  }
 }

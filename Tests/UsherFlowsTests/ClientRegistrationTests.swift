@@ -162,6 +162,44 @@ struct ClientRegistrationTests {
     #expect(message.contains("another server"))
   }
 
+  @Test("the address of the registration may be at the server of the registration endpoint")
+  func atEndpoint() throws {
+    func read(_ uri: String) throws -> RegistrationReply {
+      let body: JSONValue = [
+        "client_id": "c1", "client_secret": "s1", "registration_client_uri": .string(uri),
+        "registration_access_token": "r1",
+      ]
+      return RegistrationReply(
+        .reply(HTTPReply(status: 201, body: body.encoded())),
+        to: try request(["client_secret_basic"]), at: "https://reg.example.com/register",
+        of: try typed())
+    }
+    guard case .granted(let registration) = try read("https://reg.example.com/c1") else {
+      Issue.record("the address is refused")
+      return
+    }
+    #expect(registration.management?.uri == "https://reg.example.com/c1")
+    guard case .unreadable = try read("https://reg.example.com:8443/c1") else {
+      Issue.record("another port is accepted")
+      return
+    }
+  }
+
+  @Test(
+    "a client_id that is empty, too long or not printable is refused",
+    arguments: ["", "a b", "caf\u{E9}", "a\n", String(repeating: "a", count: 1025)])
+  func clientID(id: String) throws {
+    guard
+      case .unreadable(let message) = try read([
+        "client_id": .string(id), "client_secret": "s1",
+      ])
+    else {
+      Issue.record("the client_id is used")
+      return
+    }
+    #expect(message.contains("client_id"))
+  }
+
   @Test("the registered client completes a provider without client_id at the same issuer only")
   func completed() throws {
     let client = RegisteredClient(issuer: issuer, id: "c1", hasSecret: true, auth: .post)

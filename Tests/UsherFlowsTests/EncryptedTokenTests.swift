@@ -106,6 +106,62 @@ struct EncryptedTokenTests {
     }
   }
 
+  @Test("a token with a shortened tag or initialization vector is not decrypted")
+  func shortened() throws {
+    for vector in vectors.tokens {
+      for (part, count) in [(2, 0), (2, 11), (4, 0), (4, 1), (4, 15)] {
+        let error = #expect(throws: UnusableReply.self) {
+          try vectors.decrypted(vector) { token in
+            var parts = token.split(separator: ".", omittingEmptySubsequences: false)
+              .map(String.init)
+            parts[part] = Base64URL.encode((Base64URL.decode(parts[part]) ?? []).prefix(count))
+            return parts.joined(separator: ".")
+          }
+        }
+        #expect(
+          error?.message.hasPrefix("the ID token cannot be decrypted") == true,
+          "\(vector.text) \(part) \(count)")
+      }
+    }
+  }
+
+  @Test(
+    "the key of the content must have the length that enc demands",
+    arguments: [(16, true), (24, false), (32, false)])
+  func keyLength(bytes: Int, isDecrypted: Bool) throws {
+    let (recipient, sender) = (P256.KeyAgreement.PrivateKey(), P256.KeyAgreement.PrivateKey())
+    let point = sender.publicKey.rawRepresentation
+    let header: JSONValue = [
+      "alg": "ECDH-ES+A128KW", "enc": "A128GCM",
+      "epk": [
+        "kty": "EC", "crv": "P-256", "x": .string(Base64URL.encode(point.prefix(32))),
+        "y": .string(Base64URL.encode(point.suffix(32))),
+      ],
+    ]
+    // The Concat KDF of RFC 7518 §4.6.2, with empty apu and apv.
+    var hash = SHA256()
+    hash.update(data: [0, 0, 0, 1] as [UInt8])
+    try sender.sharedSecretFromKeyAgreement(with: recipient.publicKey).withUnsafeBytes {
+      hash.update(bufferPointer: $0)
+    }
+    let name = Array("ECDH-ES+A128KW".utf8)
+    hash.update(data: [0, 0, 0, UInt8(name.count)] + name)
+    hash.update(data: [0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 128] as [UInt8])
+    let wrapping = SymmetricKey(data: Array(hash.finalize().prefix(16)))
+    let content = SymmetricKey(data: [UInt8](repeating: 9, count: bytes))
+    let protected = Base64URL.encode(header.encoded())
+    let box = try AES.GCM.seal(
+      Array("content".utf8), using: content, authenticating: Array(protected.utf8))
+    let token = [
+      protected, Base64URL.encode(try AES.KeyWrap.wrap(content, using: wrapping)),
+      Base64URL.encode(box.nonce), Base64URL.encode(box.ciphertext), Base64URL.encode(box.tag),
+    ].joined(separator: ".")
+    let key = try #require(DecryptionKey(pem: Secret(recipient.pemRepresentation)))
+    let read = try? EncryptedToken(Secret(token), of: "ID token")
+      .decrypted(with: key, by: .ecdhESA128KW)
+    #expect(read == (isDecrypted ? Array("content".utf8) : nil))
+  }
+
   @Test(
     "a text that is no encrypted token is refused",
     arguments: [

@@ -7,6 +7,9 @@ import UsherFlows
 @Suite("Signing keys of ID tokens")
 struct SigningKeyTests {
   let modulus = JSONValue.string(Base64URL.encode([UInt8](repeating: 0xC5, count: 256)))
+  /// A modulus of less than 2048 bits, also with a zero that does not count.
+  let short = JSONValue.string(Base64URL.encode([UInt8](repeating: 0xC5, count: 255)))
+  let padded = JSONValue.string(Base64URL.encode([0] + [UInt8](repeating: 0xC5, count: 255)))
   let point = JSONValue.string(Base64URL.encode([UInt8](repeating: 3, count: 32)))
 
   private func rsa(_ changes: [String: JSONValue?] = [:]) -> JSONValue {
@@ -29,6 +32,7 @@ struct SigningKeyTests {
       rsa(["key_ops": ["encrypt"]]), rsa(["key_ops": "verify"]), rsa(["n": .some(nil)]),
       rsa(["n": "!!"]), rsa(["e": ""]), rsa(["n": "AQAB"]), rsa(["alg": "RS512"]),
       rsa(["kid": "other"]), rsa(["kid": 1]), rsa(["kid": .some(nil)]),
+      rsa(["n": short]), rsa(["n": padded]),
     ]
   }
 

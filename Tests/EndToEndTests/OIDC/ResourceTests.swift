@@ -108,6 +108,16 @@ struct ResourceTests {
     #expect(status == 1 && log.contains(fault), "\(log)")
   }
 
+  @Test("a redirect of the service's metadata is not followed")
+  func redirected() throws {
+    // The second request would find the metadata.
+    let place = "\(fixture.sandbox.base)/.well-known/oauth-protected-resource/mcp"
+    let fault: JSONValue = ["status": 302, "headers": ["Location": .string(place)]]
+    try fixture.spoil("resource_metadata", fault, times: 1)
+    let (status, log) = try login(["--resource", resource])
+    #expect(status == 1 && log.contains("answers HTTP 302"), "\(log)")
+  }
+
   @Test("metadata that cannot be read is refused, and names the address")
   func unreadable() throws {
     try fixture.spoil("resource_metadata", ["body": ["no object"]], times: 1)
