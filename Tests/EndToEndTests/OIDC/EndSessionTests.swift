@@ -57,6 +57,18 @@ struct EndSessionTests {
     #expect(try fixture.app.finished(flow)["status"] == "succeeded")
   }
 
+  @Test("an issuer that took the place of another one does not get the ID token of the other one")
+  func otherIssuer() throws {
+    let fixture = try OIDCFixture()
+    try fixture.app.signIn()
+    let other = try SandboxUnderTest()
+    try fixture.daemon.place.write(other.provider(), to: "usherd.toml")
+    #expect(try fixture.daemon.admin().call("system.reload")["problems"] == [])
+    let flow = try begin(fixture)
+    #expect(flow.url.hasPrefix(other.base))
+    #expect(!flow.url.contains("id_token_hint") && !flow.text.contains("eyJ"))
+  }
+
   @Test("a redirect with another state does not end the flow, and a pasted address does")
   func state() throws {
     let fixture = try OIDCFixture()
