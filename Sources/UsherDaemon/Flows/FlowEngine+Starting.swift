@@ -68,7 +68,10 @@ extension FlowEngine {
     let input = StartInput(
       call: call, id: FlowID(dependencies.identifier("flw_")), owner: owner, client: client,
       account: record, accounts: known,
-      idToken: record.flatMap { mayHaveIDToken($0) ? $0.verifiedIDToken : nil },
+      // An ID token is personal data of its issuer: another one must not get it as a hint.
+      idToken: record.flatMap {
+        $0.isOf(provider) && mayHaveIDToken($0) ? $0.verifiedIDToken : nil
+      },
       predecessors: predecessors(at: call.provider, to: owner, client.name, at: transition.now),
       transition: transition)
     let (machine, answer) = try begin(type, input, at: provider)
