@@ -163,6 +163,17 @@ struct ImportTests {
     #expect(try config().providers.map(\.name.rawValue) == ["egi", "egi-2", "my-mail"])
   }
 
+  @Test("two issuers with accounts of the same name become providers of two names")
+  func sameAccountName() async throws {
+    try write(
+      """
+      [{"issuer": "https://a.example", "accounts": ["same"], "pubclient": {"client_id": "a"}},
+       {"issuer": "https://b.example", "accounts": ["same"], "pubclient": {"client_id": "b"}}]
+      """, "agent/issuer.config")
+    #expect(await run("--write").status == 0)
+    #expect(try config().providers.map(\.name.rawValue) == ["same", "same-2"])
+  }
+
   @Test("a present configuration with an error is not changed, and the error is reported")
   func wrongConfiguration() async throws {
     try write(Self.json, "agent/issuer.config")

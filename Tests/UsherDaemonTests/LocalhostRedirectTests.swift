@@ -138,6 +138,9 @@ struct LocalhostRedirectTests {
     let page = try await deliver(
       "joined", to: .loopbackIPv6(port: UInt16(port)), port: UInt16(port), state: "second")
     #expect(page.contains("200"))
+    // The addresses are bound once for all flows.
+    let third = try await open(listeners, port: Int(port), state: "third")
+    third.close()
     first.close()
     second.close()
   }

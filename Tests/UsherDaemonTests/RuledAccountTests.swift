@@ -246,6 +246,22 @@ struct RuledAccountTests {
     #expect(reason { _ = try harness.accounts.get(record.id, kiosk) }?.reason == .notFound)
   }
 
+  @Test("a flow has an account's ID token as a hint only if the rule gives that token at once")
+  func idTokenHint() async throws {
+    let record = try await persist("one")
+    func mayHave(
+      _ allow: String = "*", _ edit: (inout ClientRule) throws -> Void = { _ in }
+    ) throws -> Bool {
+      try caller(rule(allow: allow, edit)).mayHaveIDToken(of: record, .fake())
+    }
+    #expect(try mayHave())
+    #expect(try mayHave("token.get") == false)
+    #expect(try mayHave("*", { $0.confirm = true }) == false)
+    #expect(try mayHave("*", { $0.requireLocalAuthSeconds = 60 }) == false)
+    let others = [try AccountSelector(setting: "subject:two")]
+    #expect(try mayHave("*", { $0.accounts = others }) == false)
+  }
+
   @Test("account.list shows no profile to a client whose rule needs confirmation")
   func confirmedList() async throws {
     let record = try await persist("one")

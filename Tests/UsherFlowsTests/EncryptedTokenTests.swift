@@ -207,6 +207,8 @@ struct EncryptedTokenTests {
     for text in ["", "secret", "-----BEGIN PRIVATE KEY-----\nAAAA\n-----END PRIVATE KEY-----"] {
       #expect(DecryptionKey(pem: Secret(text)) == nil)
     }
+    #expect(DecryptionKey(pem: PartnerKeys.good)?.flaw(for: .rsaOAEP256) == nil)
+    #expect(DecryptionKey(pem: PartnerKeys.short) == nil)
   }
 }
 

@@ -192,6 +192,9 @@ struct RegistrationTests {
     #expect(error.data["reason"] == "provider_unreachable")
     #expect(
       error["message"]?.stringValue?.contains("credential delete usherd.client.work") == true)
+    try fixture.spoil("registration", ["status": 401], times: 1)
+    let refused = try admin.error(of: "provider.unregister", Self.work)
+    #expect(refused.data["reason"] == "provider_rejected")
     try fixture.app.signIn("work")
     _ = try admin.call("provider.unregister", Self.work)
     #expect(try clients.isEmpty)
