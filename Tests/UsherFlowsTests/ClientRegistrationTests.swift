@@ -214,6 +214,27 @@ struct ClientRegistrationTests {
     #expect(try typed().config.completed(by: other).needsRegistration)
   }
 
+  @Test(
+    "a flow of a registered client is read as it was stored, whatever the provider has registered",
+    arguments: [
+      RegisteredClient(issuer: issuer, id: "c1", hasSecret: false, auth: .none),
+      RegisteredClient(issuer: issuer, id: "c1", hasSecret: true, auth: .basic),
+      RegisteredClient(issuer: issuer, id: "c1", hasSecret: false, auth: .privateKeyJWT),
+    ])
+  func storedFlow(client: RegisteredClient) throws {
+    let changes: [(inout OIDCSettings) -> Void] = [
+      { $0.clientCredentialsGrant = true },
+      { ($0.signedRequests, $0.clientCredential) = (.always, "key") },
+      { ($0.protection.idTokenSigning, $0.clientCredential) = (.hs256, "key") },
+    ]
+    for change in changes {
+      let config = try typed(change).config.completed(by: client)
+      var driven = try DrivenAuthorize(provider: config)
+      driven.flow = try storedAndRead(driven.flow)
+      #expect(driven.flow.provider.config == config)
+    }
+  }
+
   @Test("a sign-in is refused if the provider lists its PKCE methods without S256")
   func withoutS256() throws {
     for (methods, isRefused) in [([], true), (["plain"], true), (["plain", "S256"], false)]
