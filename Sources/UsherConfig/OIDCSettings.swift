@@ -86,7 +86,9 @@ package struct OIDCSettings: SettingsSection {
     }
     table.setting(&clientAuth, "client_auth")
     table.setting(&assertionAudience, "client_assertion_audience")
-    protection.bind(table, hasSecret: clientCredential != nil && clientAuth != .privateKeyJWT)
+    protection.bind(
+      table,
+      hasSecret: table.isStored || clientCredential != nil && clientAuth != .privateKeyJWT)
     table.setting(&scopes, "scopes", violation: Self.violation(scopes:))
     table.setting(&redirect, "redirect")
     table.setting(&responseMode, "response_mode")
@@ -112,6 +114,13 @@ package struct OIDCSettings: SettingsSection {
     table.table(&jwtBearer, "jwt_bearer")
     table.table(&endpoints, "endpoints")
     table.setting(&extraAuthorize, "extra_authorize", violation: Self.violation(extra:))
+    // A provider may have registered another client than the file describes, such as a public one.
+    // A stored flow must be read all the same.
+    if !table.isStored { checkTogether(table) }
+  }
+
+  /// Checks the settings that depend on each other.
+  private func checkTogether(_ table: SettingsTable) {
     checkClient(table)
     if audienceParameter == .resource, extraAuthorize["resource"] != nil {
       table.reportProblem("extra_authorize", "resource is set by audience_parameter")
