@@ -100,6 +100,17 @@ struct IDTokenVerifierTests {
 
   private static func set(_ keys: JSONValue...) -> JSONValue { ["keys": .array(keys)] }
 
+  @Test("a wrong signature by a known key id does not make the key set be fetched again")
+  func knownKey() async throws {
+    var key = Vector.oldKey
+    key["kid"] = "k1"
+    try await withVerifier(Self.set(key)) { server, _, verify in
+      let refused = IDTokenVerdict.refused(message: "the ID token's signature is wrong")
+      for _ in 0..<2 { #expect(await verify(Vector.token(kid: "k1")) == refused) }
+      #expect(server.fetches == 1)
+    }
+  }
+
   @Test("a token without kid that no known key signed makes the key set be fetched again, once")
   func rotated() async throws {
     try await withVerifier(Self.set(Vector.oldKey)) { server, _, verify in

@@ -137,6 +137,19 @@ struct ClientCertificateTests {
       #expect(metadata.jwksURI == "https://id.example.com/jwks")
       #expect(metadata.bindsAccessTokensToCertificate == true)
     }
+    // The operator's choice precedes that of the metadata.
+    let chosen = try ProviderURL(setting: "https://chosen.example.com/token")
+    let configured = OIDCMetadata.read(
+      documents: [document],
+      settings: try settings {
+        ($0.clientAuth, $0.clientCredential) = (.tlsClientAuth, "work-certificate")
+        $0.endpoints.token = chosen
+      })
+    guard case .found(let metadata) = configured else {
+      Issue.record("the metadata is refused")
+      return
+    }
+    #expect(metadata.tokenEndpoint == chosen.text)
     // An alias that names this machine is refused like any other endpoint.
     var bad = document
     bad["mtls_endpoint_aliases"] = ["token_endpoint": "https://127.0.0.1/token"]

@@ -200,6 +200,26 @@ struct ClientRegistrationTests {
     #expect(message.contains("client_id"))
   }
 
+  @Test("an error that repeats the secret of an update is shown without it")
+  func echoedSecret() throws {
+    let management = ClientRegistration.Management(
+      uri: issuer + "/register/c1", token: Secret("registration-token"))
+    let registration = ClientRegistration(
+      issuer: issuer, clientID: "c1", auth: .basic, secret: Secret("secret-of-the-client"),
+      redirectURIs: [], management: management)
+    let update = RegistrationCall.update(
+      try request(["client_secret_basic"]), registration, management)
+    let sent = try update.render(
+      RenderContext(provider: try typed(), credential: nil, transition: moment()))
+    let answer = reply(
+      [
+        "error": "invalid_client_metadata",
+        "error_description": "secret-of-the-client or registration-token is wrong",
+      ], status: 400)
+    let shown = answer.withoutEchoes(of: sent).jsonObject?["error_description"]
+    #expect(shown == "… or … is wrong")
+  }
+
   @Test("the registered client completes a provider without client_id at the same issuer only")
   func completed() throws {
     let client = RegisteredClient(issuer: issuer, id: "c1", hasSecret: true, auth: .post)

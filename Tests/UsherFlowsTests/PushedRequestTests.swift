@@ -76,6 +76,26 @@ struct PushedRequestTests {
     }
   }
 
+  @Test("a pushed request names the client once, however the client authenticates itself")
+  func clientID() throws {
+    for auth in [OIDCClientAuth.basic, .post, .clientSecretJWT] {
+      let provider = try provider {
+        $0.clientCredential = "work-secret"
+        $0.clientAuth = auth
+      }
+      let call = OIDCCall.pushAuthorization(
+        ["client_id": "usher", "scope": "openid"],
+        metadata { $0.pushedAuthorizationRequestEndpoint = issuer + "/par" })
+      let request = try call.render(
+        RenderContext(
+          provider: try #require(Provider(provider)), credential: Secret("a client secret"),
+          transition: moment()))
+      let fields = try #require(FormEncoding.decode(request.body?.revealed() ?? ""))
+      #expect(fields.count { $0.name == "client_id" } == 1, "\(auth)")
+      #expect(Set(fields.map(\.name)).count == fields.count, "\(auth)")
+    }
+  }
+
   @Test("a lost pushed request is repeated, and after a restart the round begins with a listener")
   func lost() throws {
     var driven = try opened()

@@ -151,6 +151,25 @@ struct RequestObjectTests {
         signature, for: Array((parts[0] + "." + parts[1]).utf8)))
   }
 
+  @Test("a client with a certificate signs with the certificate's key")
+  func certificate() throws {
+    let pem = try ClientCertificate.selfSigned(for: "usher", at: now) { count in
+      (0..<count).map { _ in UInt8.random(in: .min ... .max) }
+    }
+    let provider = try provider {
+      $0.clientCredential = "work-certificate"
+      $0.clientAuth = .selfSignedTLSClientAuth
+    }
+    let object = RequestObject(parameters: [:], audience: issuer, lifetime: .seconds(60))
+    let token = try object.signed(
+      RenderContext(
+        provider: try #require(Provider(provider)), credential: pem, transition: moment()))
+    let header = try #require(token.revealed().split(separator: ".").first)
+    let key = try ClientCertificate(pem: pem, named: "work-certificate", of: name).jwk
+    #expect(
+      try JSONValue(parsing: #require(Base64URL.decode(header)))["kid"] == key["kid"])
+  }
+
   @Test("a client without a private key cannot sign, and the message says what to do")
   func noKey() throws {
     let object = RequestObject(parameters: [:], audience: issuer, lifetime: .seconds(60))

@@ -108,6 +108,23 @@ struct ResourceTests {
     #expect(status == 1 && log.contains(fault), "\(log)")
   }
 
+  @Test("a challenge beside another status than 401 does not count")
+  func withoutRefusal() throws {
+    let header = "Bearer resource_metadata=\"https://evil.example/metadata\""
+    try fixture.spoil(
+      "resource", ["status": 200, "headers": ["WWW-Authenticate": .string(header)]], times: 1)
+    let (status, log) = try login(["--resource", resource])
+    #expect(status == 0, "\(log)")
+  }
+
+  @Test("a service that is busy is not asked for its metadata at another address")
+  func busy() throws {
+    try fixture.set(["challengeNamesMetadata": false])
+    try fixture.spoil("resource_metadata", ["status": 429], times: 1)
+    let (status, log) = try login(["--resource", resource])
+    #expect(status == 1 && log.contains("answers HTTP 429"), "\(log)")
+  }
+
   @Test("a redirect of the service's metadata is not followed")
   func redirected() throws {
     // The second request would find the metadata.
