@@ -69,10 +69,23 @@ struct ClientCertificateTests {
   @Test("a client with a certificate presents it, and sends its id alone")
   func rendered() throws {
     let pem = try pem()
+    let all = metadata {
+      $0.pushedAuthorizationRequestEndpoint = issuer + "/par"
+      $0.backchannelAuthenticationEndpoint = issuer + "/backchannel"
+    }
+    let refresh = OIDCCall.refresh(Secret("r"), scope: nil, metadata())
     let calls: [OIDCCall] = [
-      .refresh(Secret("r"), scope: nil, metadata()), .clientCredentials(scope: "", metadata()),
+      refresh, .clientCredentials(scope: "", metadata()),
       .revoke(.init(token: Secret("t"), kind: .accessToken), metadata()),
       .deviceAuthorization(scope: "a", metadata()),
+      .devicePoll(deviceCode: Secret("d"), metadata()),
+      .pushAuthorization(["scope": "a"], all),
+      .backchannelAuthentication(
+        .init(scope: "a", loginHint: "ada", bindingMessage: nil, acrValues: nil, audiences: []),
+        all),
+      .backchannelPoll(requestID: Secret("q"), all),
+      .tokenExchange(.init(subject: Secret("t"), scope: nil, audience: "a"), metadata()),
+      refresh.bound(to: DPoPKey.make(Self.random)),
     ]
     for call in calls {
       let request = try render(call, pem)
