@@ -64,6 +64,19 @@ struct ClientRegistrationTests {
     }
   }
 
+  @Test("a client with a certificate is not registered, and the message says what to do")
+  func certificate() throws {
+    for (auth, name) in [
+      (OIDCClientAuth.tlsClientAuth, "tls_client_auth"),
+      (.selfSignedTLSClientAuth, "self_signed_tls_client_auth"),
+    ] {
+      let error = try #require(throws: UsherError.self) {
+        _ = try request([name]) { $0.clientAuth = auth }
+      }
+      #expect(error.message.contains(name) && error.message.contains("set client_id"))
+    }
+  }
+
   @Test("a registration is stored with its secrets, and is the same after it was read")
   func stored() throws {
     let reply = try read([
