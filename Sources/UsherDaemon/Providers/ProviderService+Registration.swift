@@ -170,7 +170,8 @@ extension ProviderService {
 
   /// Returns the private key that the operator has chosen for the client; nil if there is none.
   private func key(of provider: Provider<OIDCSettings>) throws(UsherError) -> ClientKey? {
-    guard let name = provider.settings.clientCredential, !RegisteredClient.isCredentialName(name)
+    guard let name = provider.settings.clientCredential,
+      !RegisteredClient.isCredentialName(name), !provider.settings.clientAuth.usesCertificate
     else { return nil }
     guard let credential = try credentials.credential(named: name) else {
       throw UsherError(

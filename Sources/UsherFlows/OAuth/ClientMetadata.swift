@@ -52,6 +52,13 @@ package struct ClientMetadata: Sendable, Equatable {
         "provider \(provider.name) has client_auth \"private_key_jwt\" but no client_credential, "
           + "which names the key", field: "provider")
     }
+    if configured.usesCertificate {
+      throw UsherError(
+        .invalidParams,
+        "provider \(provider.name) has client_auth \"\(configured.rawValue)\", and usherd registers "
+          + "no clients with certificates: register it at the provider yourself and set client_id",
+        field: "provider")
+    }
     let automatic: [OIDCClientAuth] =
       hasKey ? [.privateKeyJWT] : [.basic, .post, .clientSecretJWT, .none]
     let choices = configured == .auto ? automatic : [configured]
