@@ -98,6 +98,15 @@ struct SigningKeyTests {
     #expect(isRefused(pick(["alg": "RS256", "kid": "k1"], [rsa(), rsa()])))
   }
 
+  @Test("the typ of an ID token is JWT, in short or as a media type", arguments: ["JWT", "jwt"])
+  func type(name: String) {
+    for text in [name, "application/\(name)"] {
+      let header: JSONValue = ["alg": "RS256", "kid": "k1", "typ": .string(text)]
+      #expect(!isRefused(pick(header, [rsa()])), "\(text)")
+    }
+    #expect(isRefused(pick(["alg": "RS256", "kid": "k1", "typ": "text/jwt"], [rsa()])))
+  }
+
   @Test(
     "an ID token with an unacceptable alg, crit, typ or kid header is refused",
     arguments: [
