@@ -52,7 +52,8 @@ package struct JOSEHeader: Sendable, Equatable {
       throw UnusableReply("the \(text)'s header has crit, which is not understood")
     }
     if let type = header["typ"] {
-      guard type.stringValue?.lowercased() == "jwt" else {
+      // RFC 7515 §4.1.9: a name without a slash stands for one with `application/` before it.
+      guard ["jwt", "application/jwt"].contains(type.stringValue?.lowercased()) else {
         throw UnusableReply("the \(text)'s typ is not JWT")
       }
     }
