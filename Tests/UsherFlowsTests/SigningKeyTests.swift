@@ -99,7 +99,7 @@ struct SigningKeyTests {
   }
 
   @Test("the typ of an ID token is JWT, in short or as a media type", arguments: ["JWT", "jwt"])
-  func type(name: String) {
+  func mediaType(name: String) {
     for text in [name, "application/\(name)"] {
       let header: JSONValue = ["alg": "RS256", "kid": "k1", "typ": .string(text)]
       #expect(!isRefused(pick(header, [rsa()])), "\(text)")
