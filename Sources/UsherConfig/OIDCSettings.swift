@@ -24,6 +24,8 @@ package struct OIDCSettings: SettingsSection {
   /// Whether the provider must bind tokens to a key of the daemon (DPoP, RFC 9449), so that a
   /// stolen token is useless. A program then needs a proof for each of its requests.
   package var dpop = false
+  /// The security profile that the daemon and the provider must comply with.
+  package var profile = OIDCProfile.none
   /// The endpoints to use in place of those in the provider's metadata.
   package var endpoints = OIDCEndpoints()
   /// Whether the provider's metadata may name hosts of a private network although the issuer's host
@@ -95,6 +97,7 @@ package struct OIDCSettings: SettingsSection {
     table.setting(&pushedRequests, "pushed_requests")
     table.setting(&signedRequests, "signed_requests")
     table.setting(&dpop, "dpop")
+    table.setting(&profile, "profile")
     table.setting(&allowPrivateEndpoints, "allow_private_endpoints")
     table.setting(&clientCredentialsGrant, "client_credentials_grant")
     table.setting(&audienceParameter, "audience_parameter")
@@ -122,6 +125,7 @@ package struct OIDCSettings: SettingsSection {
   /// Checks the settings that depend on each other.
   private func checkTogether(_ table: SettingsTable) {
     checkClient(table)
+    profile.check(self, in: table)
     if audienceParameter == .resource, extraAuthorize["resource"] != nil {
       table.reportProblem("extra_authorize", "resource is set by audience_parameter")
     }

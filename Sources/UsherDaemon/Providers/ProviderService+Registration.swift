@@ -185,6 +185,9 @@ extension ProviderService {
         "credential \(name) is no private key: remove client_credential, and the provider issues a "
           + "secret", field: "provider")
     }
+    if let flaw = provider.config.definition.flaw(of: credential, named: name) {
+      throw UsherError(.invalidParams, "credential \(name) \(flaw)", field: "provider")
+    }
     return key
   }
 }

@@ -202,7 +202,10 @@ extension ProviderService {
     var findings: [ProviderCheck.Finding] = []
     switch await metadata.fetch(provider).discovery {
     case .found(let metadata):
-      let flaw = provider.settings.flaw(of: metadata)
+      let flaw =
+        provider.settings.flaw(of: metadata)
+        ?? (metadata.authorizationEndpoint == nil
+          ? nil : provider.settings.flaw(ofAuthorizationAt: metadata))
       findings.append(
         .init(
           subject: "discovery", fine: flaw == nil, message: flaw ?? "issuer \(metadata.issuer)"))

@@ -1,5 +1,6 @@
 import Crypto
 import JSONRPC
+import UsherConfig
 import UsherCore
 
 /// A signed statement of the daemon as a client: the client's authentication (RFC 7523 §2.2, OIDC
@@ -37,11 +38,20 @@ struct ClientAssertion {
   /// Returns the assertion signed with the client's private key.
   ///
   /// - Parameters:
+  ///   - pem: The key.
+  ///   - profile: The security profile that limits the algorithms.
   ///   - accepted: The signature algorithms that the provider accepts; nil if it lists none.
   ///   - keyID: The id under which the provider knows the key; nil: the key's thumbprint.
-  /// - Returns: Nil if the key cannot sign.
-  func signed(with key: ClientKey, accepted: [String]?, keyID: String? = nil) -> Secret? {
-    key.token(type: "JWT", claims, accepted: accepted, named: keyID)
+  /// - Throws: Why the key cannot sign: the end of a sentence that begins with its name.
+  func signed(
+    by pem: Secret, profile: OIDCProfile, accepted: [String]?, keyID: String? = nil
+  ) throws(InvalidValue) -> Secret {
+    let key = try ClientKey(pem: pem, permittedBy: profile)
+    let accepted = profile.accepted(accepted)
+    guard let token = key.token(type: "JWT", claims, accepted: accepted, named: keyID) else {
+      throw InvalidValue(ClientKey.flaw)
+    }
+    return token
   }
 
   /// Returns the assertion with a message authentication code by the client secret (HS256).

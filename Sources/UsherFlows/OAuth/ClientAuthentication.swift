@@ -33,6 +33,14 @@ struct ClientAuthentication {
     guard !client.id.isEmpty else {
       throw UsherError(.internalError, .unregistered(context.provider.name))
     }
+    guard client.profile.permits(client.auth) else {
+      throw UsherError(
+        .internalError,
+        "provider \(context.provider.name): its client is registered for client_auth "
+          + "\(client.auth.settingText), which profile \(client.profile.rawValue) does not permit; "
+          + "set client_credential, the name of a private key, and run: usherctl provider register "
+          + "\(context.provider.name) --update")
+    }
     guard client.credential != nil else {
       (fields, headers) = ([("client_id", client.id)], [])
       return
@@ -55,13 +63,13 @@ struct ClientAuthentication {
     case .privateKeyJWT:
       let assertion = ClientAssertion(
         clientID: client.id, audience: terms.audience, at: context.transition)
-      guard let key = ClientKey(pem: secret),
-        let signed = assertion.signed(with: key, accepted: terms.algorithms)
-      else {
-        throw UsherError(
-          .internalError, "credential \(client.credential ?? "") \(ClientKey.flaw)")
+      do throws(InvalidValue) {
+        let signed = try assertion.signed(
+          by: secret, profile: client.profile, accepted: terms.algorithms)
+        (fields, headers) = (Self.fields(client.id, signed), [])
+      } catch {
+        throw UsherError(.internalError, "credential \(client.credential ?? "") \(error.message)")
       }
-      (fields, headers) = (Self.fields(client.id, signed), [])
     // RFC 8705 §2: the TLS connection authenticates the client that `client_id` names.
     case .tlsClientAuth, .selfSignedTLSClientAuth, .auto, .none:
       (fields, headers) = ([("client_id", client.id)], [])

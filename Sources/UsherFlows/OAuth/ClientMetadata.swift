@@ -14,6 +14,10 @@ package struct ClientMetadata: Sendable, Equatable {
   let scope: String
   /// The public key of a client that signs its assertions.
   let key: JSONValue?
+  /// The security profile that limits how the client authenticates itself.
+  let profile: OIDCProfile
+  /// Members that name algorithms, or that promise what the client always does.
+  private let protection: [String: JSONValue]
 
   /// Chooses what the daemon can do and the provider offers.
   ///
@@ -28,14 +32,49 @@ package struct ClientMetadata: Sendable, Equatable {
     auth = try Self.auth(provider, offered: metadata.clientAuthMethods, hasKey: key != nil)
     permitsOtherAuth = settings.clientAuth == .auto
     redirectURIs = [settings.redirect.registeredURI]
-    let deviceGrant = metadata.deviceAuthorizationEndpoint.map { _ in
-      "urn:ietf:params:oauth:grant-type:device_code"
-    }
+    profile = settings.profile
+    let hasDeviceGrant = metadata.deviceAuthorizationEndpoint != nil && !profile.isFAPI2
+    let deviceGrant = hasDeviceGrant ? "urn:ietf:params:oauth:grant-type:device_code" : nil
     let clientGrant = settings.clientCredentialsGrant && auth != .none ? "client_credentials" : nil
     grantTypes =
       ["authorization_code", "refresh_token"] + [deviceGrant, clientGrant].compactMap(\.self)
     scope = metadata.known(in: settings.scopes.joined(separator: " "))
     self.key = key?.publicJWK
+    protection = Self.protection(settings, metadata, key: key)
+  }
+
+  /// Returns the members that make the provider use other algorithms than RS256, the default of each
+  /// (OpenID Connect Dynamic Client Registration §2, JARM §3), and bind all tokens to keys (RFC 9449
+  /// §5.2).
+  private static func protection(
+    _ settings: OIDCSettings, _ metadata: OIDCMetadata, key: ClientKey?
+  ) -> [String: JSONValue] {
+    var members: [String: JSONValue] = [:]
+    let configured = settings.protection.idTokenSigning
+    members["id_token_signed_response_alg"] =
+      (configured ?? preferred(.idToken, settings, metadata)).map { .string($0.rawValue) }
+    if settings.responseMode.isSigned {
+      members["authorization_signed_response_alg"] =
+        preferred(.authorizationResponse, settings, metadata).map { .string($0.rawValue) }
+    }
+    if settings.dpop { members["dpop_bound_access_tokens"] = true }
+    guard settings.profile.isFAPI2 else { return members }
+    members["require_pushed_authorization_requests"] = true
+    if let key {
+      let algorithm = JSONValue.string(key.algorithm(accepted: settings.profile.accepted(nil)))
+      members["token_endpoint_auth_signing_alg"] = algorithm
+      if settings.profile.signsMessages { members["request_object_signing_alg"] = algorithm }
+    }
+    return members
+  }
+
+  /// Returns the algorithm with which the provider should sign; nil if it is RS256, the default.
+  private static func preferred(
+    _ kind: SignedTokenKind, _ settings: OIDCSettings, _ metadata: OIDCMetadata
+  ) -> SigningAlgorithm? {
+    let accepted = TokenProtection(of: kind, metadata, settings).algorithms
+    guard !accepted.contains(.rs256) else { return nil }
+    return ([.es256, .ps256, .edDSA] + SigningAlgorithm.allCases).first(where: accepted.contains)
   }
 
   /// Chooses the method of client authentication. A secret of this installation is preferred to
@@ -83,7 +122,7 @@ package struct ClientMetadata: Sendable, Equatable {
     ]
     if !scope.isEmpty { members["scope"] = .string(scope) }
     if let key { members["jwks"] = ["keys": [key]] }
-    return members
+    return members.merging(protection) { own, _ in own }
   }
 }
 

@@ -142,7 +142,9 @@ private struct RegistrationReader {
     guard let name = try text("token_endpoint_auth_method")?.revealed() else { return request.auth }
     let method = OIDCClientAuth(registeredName: name)
     let canSign = method != .privateKeyJWT || request.key != nil
-    guard let method, canSign, method == request.auth || request.permitsOtherAuth else {
+    guard let method, canSign, request.profile.permits(method),
+      method == request.auth || request.permitsOtherAuth
+    else {
       throw UnusableReply(
         "the provider registered the token_endpoint_auth_method "
           + "\(ProviderText.clean(name, limit: 100)), but usherd asked for "

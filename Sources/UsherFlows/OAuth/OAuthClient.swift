@@ -8,6 +8,8 @@ package struct OAuthClient: Sendable, Equatable {
   /// client.
   package var credential: String?
   package var auth: OIDCClientAuth
+  /// The security profile that limits how the client authenticates itself.
+  package var profile = OIDCProfile.none
 
   /// Whether another method of authentication is tried if the provider refuses one.
   package var triesMethods: Bool { credential != nil && auth == .auto }

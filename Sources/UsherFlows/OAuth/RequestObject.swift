@@ -42,10 +42,17 @@ package struct RequestObject: Sendable, Equatable {
     var credential = try context.requiredCredential()
     // The credential of a client with a certificate holds both.
     if settings.clientAuth.usesCertificate { credential = try context.clientCertificate().key }
-    guard let key = ClientKey(pem: credential),
-      let token = key.token(type: "oauth-authz-req+jwt", claims, accepted: algorithms)
-    else { throw UsherError(.internalError, "credential \(name) \(ClientKey.flaw)") }
-    return token
+    let profile = settings.profile
+    do throws(InvalidValue) {
+      let key = try ClientKey(pem: credential, permittedBy: profile)
+      let accepted = profile.accepted(algorithms)
+      guard let token = key.token(type: "oauth-authz-req+jwt", claims, accepted: accepted) else {
+        throw InvalidValue(ClientKey.flaw)
+      }
+      return token
+    } catch {
+      throw UsherError(.internalError, "credential \(name) \(error.message)")
+    }
   }
 }
 

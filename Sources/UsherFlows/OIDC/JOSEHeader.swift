@@ -9,14 +9,21 @@ extension SigningAlgorithm {
   package static func accepted(
     by metadata: OIDCMetadata, for kind: SignedTokenKind = .idToken
   ) -> Set<SigningAlgorithm> {
-    let listed =
-      switch kind {
-      case .idToken: metadata.idTokenAlgorithms
-      case .userinfo: metadata.userinfoAlgorithms ?? metadata.idTokenAlgorithms
-      case .authorizationResponse: metadata.responseAlgorithms
-      }
-    guard let listed else { return [.rs256] }
+    guard let listed = metadata.algorithms(for: kind) else { return [.rs256] }
     return Set(listed.compactMap(SigningAlgorithm.init(rawValue:)).filter { !$0.usesClientSecret })
+  }
+}
+
+extension OIDCMetadata {
+  /// Whether the metadata lists the algorithms with which the provider signs such tokens.
+  func lists(_ kind: SignedTokenKind) -> Bool { algorithms(for: kind) != nil }
+
+  fileprivate func algorithms(for kind: SignedTokenKind) -> [String]? {
+    switch kind {
+    case .idToken: idTokenAlgorithms
+    case .userinfo: userinfoAlgorithms ?? idTokenAlgorithms
+    case .authorizationResponse: responseAlgorithms
+    }
   }
 }
 

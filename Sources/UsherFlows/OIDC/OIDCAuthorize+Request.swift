@@ -16,19 +16,11 @@ extension OIDCAuthorize {
   }
 
   private func isPushed(_ metadata: OIDCMetadata) -> Bool {
-    switch provider.settings.pushedRequests {
-    case .auto: metadata.requiresPushedRequests ?? false
-    case .always: true
-    case .never: false
-    }
+    provider.settings.pushesRequests(required: metadata.requiresPushedRequests ?? false)
   }
 
   private func isSigned(_ metadata: OIDCMetadata) -> Bool {
-    switch provider.settings.signedRequests {
-    case .auto: metadata.requiresSignedRequests ?? false
-    case .always: true
-    case .never: false
-    }
+    provider.settings.signsRequests(required: metadata.requiresSignedRequests ?? false)
   }
 
   /// Signs the request if it must be signed, else pushes or shows it.

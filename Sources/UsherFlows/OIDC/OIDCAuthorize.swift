@@ -177,17 +177,11 @@ extension OIDCAuthorize {
     guard let endpoint = metadata.authorizationEndpoint else {
       return .fail(.protocolError("the provider names no authorization endpoint"))
     }
-    if let flaw = metadata.flaw(ofResponseMode: provider.settings.responseMode) {
+    if let flaw = provider.settings.flaw(ofAuthorizationAt: metadata) {
       return .fail(.protocolError(flaw))
     }
     if request.hints["claims"] != nil, metadata.supportsClaims != true {
       return .fail(.claimsUnsupported)
-    }
-    if hasPKCE, let methods = metadata.codeChallengeMethods, !methods.contains("S256") {
-      return .fail(
-        .protocolError(
-          "the provider does not support PKCE with S256: its code_challenge_methods_supported is ["
-            + "\(ProviderText.clean(methods.joined(separator: ", ")))]"))
     }
     if request.isConfiguredScope == true { request.scope = metadata.known(in: request.scope) }
     if request.addsOfflineAccess == true {
@@ -238,7 +232,7 @@ extension OIDCAuthorize {
     after effects: [Effect<OIDCCall>] = []
   ) -> Answer {
     let namesIssuer = provider.settings.oauth2?.namesIssuer ?? true
-    if namesIssuer, let flaw = answer.flaw(attempt.metadata) {
+    if namesIssuer, let flaw = answer.flaw(attempt.metadata, provider.settings.profile) {
       return .fail(.protocolError(flaw))
     }
     // An error is this flow's if its `state` is, also without `iss`: it can only end the flow.
@@ -319,14 +313,15 @@ extension OIDCAuthorize {
 
 extension AuthorizationResponse {
   /// Returns why the provider's redirect must not be trusted (RFC 9207 §2.4); nil if it may be.
-  fileprivate func flaw(_ metadata: OIDCMetadata) -> String? {
+  fileprivate func flaw(_ metadata: OIDCMetadata, _ profile: OIDCProfile) -> String? {
     if let iss {
       guard !iss.hasSameBytes(as: metadata.issuer) else { return nil }
       return "the redirect comes from another issuer: expected \(metadata.issuer), "
         + "found \(ProviderText.found(iss))"
     }
-    return metadata.namesIssuerInRedirect && error == nil
-      ? "the redirect does not say which issuer it comes from: expected \(metadata.issuer)" : nil
+    guard metadata.namesIssuerInRedirect || profile.isFAPI2, error == nil else { return nil }
+    return "the redirect does not say which issuer it comes from: expected \(metadata.issuer)"
+      + (profile.issuerRule ?? "")
   }
 }
 

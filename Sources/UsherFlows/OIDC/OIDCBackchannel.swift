@@ -57,6 +57,12 @@ package struct OIDCBackchannel: FlowMachine, TokenPollingMachine {
     guard let loginHint = try ParamsValidation.text(params.loginHint, "loginHint") else {
       throw ParamsValidation.wrong("loginHint", "is missing")
     }
+    let bindingMessage = try ParamsValidation.text(params.bindingMessage, "bindingMessage")
+    // FAPI-CIBA, requirements for clients: without further context, only this text tells the user what is approved.
+    guard bindingMessage != nil || !settings.profile.isFAPI2 else {
+      throw ParamsValidation.wrong(
+        "bindingMessage", "must be present, as profile \(settings.profile.rawValue) demands")
+    }
     let acrValues = try ParamsValidation.text(params.acrValues, "acrValues")
     let audiences = context.withGranted(
       audiences: try OIDCRequest.audiences(params.audiences, settings))
@@ -66,8 +72,7 @@ package struct OIDCBackchannel: FlowMachine, TokenPollingMachine {
       request: .init(
         scope: context.withGranted(scope: try OIDCRequest.scope(params.scope, settings)),
         loginHint: loginHint,
-        bindingMessage: try ParamsValidation.text(params.bindingMessage, "bindingMessage"),
-        acrValues: acrValues, audiences: audiences ?? []),
+        bindingMessage: bindingMessage, acrValues: acrValues, audiences: audiences ?? []),
       isConfiguredScope: params.scope == nil,
       terms: .init(
         acrValues: classes.isEmpty ? nil : classes, account: context.account,

@@ -52,6 +52,14 @@ package struct OIDCDevice: FlowMachine, TokenPollingMachine {
     _ params: Params, _ context: FlowContext<OIDCSettings>, at transition: inout TransitionContext
   ) throws(UsherError) -> (OIDCDevice, Answer) {
     let provider = context.provider
+    // FAPI 2.0 has no profile of this grant, in which a user can be made to approve the sign-in of
+    // another person (RFC 8628 §5.4).
+    guard !provider.settings.profile.isFAPI2 else {
+      throw UsherError(
+        .permissionDenied,
+        "provider \(provider.name) has profile \(provider.settings.profile.rawValue), which does "
+          + "not permit the flow device: start authorize or backchannel")
+    }
     let audiences = context.withGranted(
       audiences: try OIDCRequest.audiences(params.audiences, provider.settings))
     let flow = OIDCDevice(

@@ -41,9 +41,7 @@ extension ProviderDefinition where Settings == OIDCSettings {
         return flaw
       }
     }
-    if name == settings.jwtBearer.keyCredential, ClientKey(pem: credential) == nil {
-      return ClientKey.flaw
-    }
+    if name == settings.jwtBearer.keyCredential, let flaw = keyFlaw(credential) { return flaw }
     guard name == settings.clientCredential else { return nil }
     if settings.clientAuth.usesCertificate {
       do throws(InvalidValue) {
@@ -55,11 +53,21 @@ extension ProviderDefinition where Settings == OIDCSettings {
     }
     if let flaw = settings.clientAuth.flaw(of: credential) { return flaw }
     guard settings.clientAuth == .privateKeyJWT || ClientKey.isPEM(credential) else { return nil }
-    return ClientKey(pem: credential) == nil ? ClientKey.flaw : nil
+    return keyFlaw(credential)
+  }
+
+  private func keyFlaw(_ credential: Secret) -> String? {
+    do throws(InvalidValue) {
+      _ = try ClientKey(pem: credential, permittedBy: settings.profile)
+      return nil
+    } catch {
+      return error.message
+    }
   }
 
   var oauthClient: OAuthClient {
     OAuthClient(
-      id: settings.clientID, credential: settings.clientCredential, auth: settings.clientAuth)
+      id: settings.clientID, credential: settings.clientCredential, auth: settings.clientAuth,
+      profile: settings.profile)
   }
 }

@@ -224,11 +224,14 @@ extension OIDCCall.JWTBearer {
       issuer: rules.issuer ?? settings.clientID, subject: subject,
       audience: rules.audience ?? metadata.issuer, scope: rules.scopeInAssertion ? spelled : nil,
       at: context.transition)
-    let key = ClientKey(pem: try context.credential(named: rules.keyCredential))
-    guard
-      let signed = key.flatMap({ assertion.signed(with: $0, accepted: nil, keyID: rules.keyID) })
-    else {
-      throw UsherError(.internalError, "credential \(rules.keyCredential ?? "") \(ClientKey.flaw)")
+    let key = try context.credential(named: rules.keyCredential)
+    let signed: Secret
+    do throws(InvalidValue) {
+      signed = try assertion.signed(
+        by: key, profile: settings.profile, accepted: nil, keyID: rules.keyID)
+    } catch {
+      throw UsherError(
+        .internalError, "credential \(rules.keyCredential ?? "") \(error.message)")
     }
     var fields: [(name: String, value: String)] = [
       ("grant_type", Self.grantType), ("assertion", signed.revealed()),

@@ -26,6 +26,14 @@ extension OIDCMetadata {
       + "one that it offers, found \(ProviderText.found(responseModes.joined(separator: ", ")))"
   }
 
+  /// Why the provider does not support PKCE, as a sentence; nil if it does, or if its metadata does
+  /// not list the methods.
+  fileprivate var flawOfPKCE: String? {
+    guard let methods = codeChallengeMethods, !methods.contains("S256") else { return nil }
+    return "the provider does not support PKCE with S256: its code_challenge_methods_supported is ["
+      + "\(ProviderText.clean(methods.joined(separator: ", ")))]"
+  }
+
   /// Returns the scope with `offline_access` if the provider lists that among its scopes.
   func addingOfflineAccess(to scope: String) -> String {
     let word = "offline_access"
@@ -33,6 +41,15 @@ extension OIDCMetadata {
       !scope.split(separator: " ").contains(where: { String($0).hasSameBytes(as: word) })
     else { return scope }
     return scope.isEmpty ? word : scope + " " + word
+  }
+}
+
+extension OIDCSettings {
+  /// Returns why the authorization code flow cannot be used at the provider as the configuration
+  /// demands, as a sentence; nil if it can, or if the metadata does not tell.
+  package func flaw(ofAuthorizationAt metadata: OIDCMetadata) -> String? {
+    metadata.flaw(ofResponseMode: responseMode) ?? (pkce ? metadata.flawOfPKCE : nil)
+      ?? profile.flaw(ofAuthorizationAt: metadata, for: self)
   }
 }
 

@@ -46,6 +46,8 @@ package struct TokenProtection: Sendable, Equatable {
   /// Whether an encrypted reply must be signed, too. Anybody can encrypt for the daemon. A userinfo
   /// answer need not be signed unless the configuration names its algorithm.
   var mustBeSigned: Bool
+  /// The security profile that limits the algorithms.
+  private var profile = OIDCProfile.none
 
   package init(
     reply: SignedTokenKind = .idToken, algorithms: Set<SigningAlgorithm>,
@@ -58,10 +60,12 @@ package struct TokenProtection: Sendable, Equatable {
   }
 
   /// Creates the protection that the configuration demands. Where it does not name an algorithm,
-  /// the provider's metadata lists those that may be used, without the HMAC algorithms.
+  /// the provider's metadata lists those that may be used, without the HMAC algorithms. A security
+  /// profile limits them further.
   package init(of reply: SignedTokenKind, _ metadata: OIDCMetadata, _ settings: OIDCSettings) {
     let configured = settings.protection
-    let listed = SigningAlgorithm.accepted(by: metadata, for: reply)
+    let listed = settings.profile.accepted(
+      SigningAlgorithm.accepted(by: metadata, for: reply), isListed: metadata.lists(reply))
     switch reply {
     case .idToken:
       self.init(
@@ -75,6 +79,7 @@ package struct TokenProtection: Sendable, Equatable {
     case .authorizationResponse:
       self.init(reply: .authorizationResponse, algorithms: listed)
     }
+    profile = settings.profile
   }
 
   /// What an encrypted reply contains, or the reply itself if it is not encrypted.
@@ -122,13 +127,16 @@ package struct TokenProtection: Sendable, Equatable {
     let remedy: String
     switch SigningAlgorithm(rawValue: name) {
     case nil:
-      let all = SigningAlgorithm.allCases.map(\.rawValue).joined(separator: ", ")
+      let all = (profile.algorithms ?? SigningAlgorithm.allCases).map(\.rawValue)
       let place = reply.signingSetting.map { " (\($0))" } ?? ""
-      remedy = "; register the client for an algorithm that usherd knows\(place): \(all)"
-    case .some(let known) where known.usesClientSecret:
       remedy =
-        reply.signingSetting.map { "; if the client is registered for it, set \($0)" } ?? ""
-    case .some: remedy = ""
+        "; register the client for an algorithm that usherd accepts\(place): "
+        + all.joined(separator: ", ")
+    case .some(let known):
+      let hint =
+        known.usesClientSecret
+        ? reply.signingSetting.map { "; if the client is registered for it, set \($0)" } : nil
+      remedy = profile.refusal(of: known) ?? hint ?? ""
     }
     let shown = ProviderText.clean(name, limit: 20)
     return UnusableReply(
