@@ -55,6 +55,9 @@ package struct Form: Sendable, Equatable {
     return value
   }
 
+  /// The names of the fields.
+  var names: Set<String> { Set(values.keys) }
+
   /// Whether the field is present, even if it is empty.
   package func has(_ name: String) -> Bool { values[name] != nil }
 }

@@ -6,14 +6,11 @@ package struct ConformanceModule: Sendable {
   package let name: String
   /// When the provider behaves as the module says.
   package let phase: Phase
-  /// Whether a client must accept the provider's answers.
-  package let isAccepted: Bool
-  /// A word that names the fault, for the client's error; empty without a fault.
-  package let fault: String
+  /// The client that the module is about; nil: any client that does not authenticate itself.
+  package let client: Client?
+  package let outcome: Outcome
   /// The changes of the backend's settings.
   let settings: [String: JSON]
-  /// The response mode that the client must request; nil: any.
-  var responseMode: ResponseMode?
   /// Whether the provider signs with a new key, and whether it withdraws the old one.
   var rotation: Rotation?
 
@@ -23,36 +20,71 @@ package struct ConformanceModule: Sendable {
     case resource
   }
 
+  /// What a client must have and request.
+  package enum Client: String, Sendable {
+    /// The client `usher-confidential`, which authenticates itself by its secret (Basic).
+    case secret
+    /// The same client, whose ID tokens are signed with its secret (HS256).
+    case mac
+    /// The client `usher-tls`, which authenticates itself by a certificate.
+    case certificate
+    /// A client that demands tokens which are bound to a key (DPoP).
+    case dpop
+    /// A client that requests the response mode `form_post`.
+    case formPost = "form_post"
+    /// The client `usher-confidential`, as the FAPI 2.0 Security Profile demands: it authenticates
+    /// itself by a key in the setting `clientKeys`, and demands tokens that are bound to a key.
+    case fapi2
+    /// The same client, which signs its requests and demands signed answers (FAPI 2.0 Message
+    /// Signing).
+    case fapi2MessageSigning = "fapi2_message_signing"
+  }
+
+  /// What a client must do.
+  package enum Outcome: Sendable, Equatable {
+    /// It accepts the provider's answers.
+    case accepted
+    /// It refuses an answer, and says why.
+    ///
+    /// - Parameters:
+    ///   - fault: A word that names the fault, for the client's error.
+    ///   - isByProvider: Whether the provider itself refuses the client's request.
+    case refused(fault: String, isByProvider: Bool)
+    /// It ignores an answer that is not the one to its request, and goes on waiting.
+    case ignored
+  }
+
   enum Rotation: Sendable {
     case keepingOld, withdrawingOld
   }
 
   init(
     _ name: String, _ settings: [String: JSON] = [:], during phase: Phase = .signIn,
-    refusedBy fault: String = "", mode: ResponseMode? = nil, rotation: Rotation? = nil
+    of client: Client? = nil, refusedBy fault: String? = nil, isByProvider: Bool = false,
+    isIgnored: Bool = false, rotation: Rotation? = nil
   ) {
     self.name = name
     self.phase = phase
-    self.isAccepted = fault.isEmpty
-    self.fault = fault
+    self.client = client
+    outcome =
+      fault.map { .refused(fault: $0, isByProvider: isByProvider) }
+      ?? (isIgnored ? .ignored : .accepted)
     self.settings = settings
-    self.responseMode = mode
     self.rotation = rotation
   }
+
+  /// All modules.
+  package static let all = openID + fapi2 + mcp
 
   /// Returns settings that change the claims of ID tokens.
   private static func claims(_ claims: [String: JSON]) -> [String: JSON] {
     ["idToken": ["claims": .object(claims)]]
   }
 
-  /// Returns settings that change how responses are signed (JARM).
-  private static func response(_ settings: [String: JSON]) -> [String: JSON] {
-    ["signedResponse": .object(settings)]
-  }
-
-  /// The modules in the order of the suite: the basic plan, further modules of the full plan, the
-  /// modules about refreshed ID tokens, and those about the provider's configuration.
-  package static let all: [ConformanceModule] = [
+  /// The modules about OpenID Connect in the order of the suite: the basic plan, further modules of
+  /// the full plan, the modules about refreshed ID tokens, and those about the provider's
+  /// configuration.
+  private static let openID: [ConformanceModule] = [
     .init("OIDCCClientTest"),
     .init(
       "InvalidIssuerInIdToken", claims(["iss": "https://another.example"]), refusedBy: "iss"),
@@ -69,7 +101,7 @@ package struct ConformanceModule: Sendable {
     .init("InvalidSubInUserinfo", ["userinfo": ["sub": "another-user"]], refusedBy: "sub"),
     .init("NonceInvalid", claims(["nonce": "another"]), refusedBy: "nonce"),
     .init("ScopeUserInfoClaims", ["userinfo": ["nickname": "from userinfo"]]),
-    .init("ClientSecretBasic", ["clientAuthMethods": ["client_secret_basic"]]),
+    .init("ClientSecretBasic", ["clientAuthMethods": ["client_secret_basic"]], of: .secret),
 
     .init("MissingAud", claims(["aud": .null]), refusedBy: "aud"),
     .init("MissingAtHash", claims(["at_hash": .null])),
@@ -77,7 +109,7 @@ package struct ConformanceModule: Sendable {
     .init("MissingCHash", claims(["c_hash": .null])),
     .init("InvalidCHash", claims(["c_hash": "AAAA"]), refusedBy: "c_hash"),
     .init("SignedUsingES256", ["idToken": ["alg": "ES256"]]),
-    .init("SignedUsingHS256", ["idToken": ["alg": "HS256"]]),
+    .init("SignedUsingHS256", ["idToken": ["alg": "HS256"]], of: .mac),
     .init(
       "AggregatedClaims",
       [
@@ -93,25 +125,13 @@ package struct ConformanceModule: Sendable {
           "_claim_sources": ["bank": ["endpoint": "https://bank.example/claims"]],
         ]
       ]),
-    .init("FormPost", mode: .formPost),
+    .init("FormPost", of: .formPost),
     .init(
       "FormPostError",
-      ["authorizeResponse": ["code": .null, "error": "invalid_scope"]], refusedBy: "invalid_scope",
-      mode: .formPost),
-    .init("JARM", mode: .jwt),
+      ["authorizeResponse": ["code": .null, "error": "invalid_scope"]], of: .formPost,
+      refusedBy: "invalid_scope", isByProvider: true),
     .init(
-      "JARMInvalidIssuer", response(["claims": ["iss": "https://another.example"]]),
-      refusedBy: "iss", mode: .jwt),
-    .init(
-      "JARMInvalidAud", response(["claims": ["aud": "another-client"]]), refusedBy: "aud",
-      mode: .jwt),
-    .init("JARMExpired", response(["claims": ["exp": 1]]), refusedBy: "exp", mode: .jwt),
-    .init(
-      "JARMInvalidSignature", response(["badSignature": true]), refusedBy: "signature",
-      mode: .jwt),
-    .init("JARMSigAlgNone", response(["alg": "none"]), refusedBy: "alg", mode: .jwt),
-    .init("JARMUnsigned", response(["omit": true]), refusedBy: "not signed", mode: .jwt),
-    .init("MtlsEndpointAliases", ["clientAuthMethods": ["tls_client_auth"]]),
+      "MtlsEndpointAliases", ["clientAuthMethods": ["tls_client_auth"]], of: .certificate),
 
     .init("RefreshToken", during: .refresh),
     .init(
@@ -129,15 +149,11 @@ package struct ConformanceModule: Sendable {
       "DiscoveryIssuerMismatch", ["discovery": ["issuer": "https://another.example"]],
       refusedBy: "issuer"),
     .init("DiscoveryJwks"),
-    .init("FAPI2HappyPath", ["requireDPoP": true, "dpopNonce": "nonce-of-the-server"]),
-    .init("FAPI2NoDpopNonce", ["requireDPoP": true]),
     .init(
-      "FAPI2InvalidTokenType", ["requireDPoP": true, "tokenReply": ["token_type": "Bearer"]],
-      refusedBy: "token_type"),
-    .init("MCPDPoP", ["requireDPoP": true, "dpopNonce": "nonce-of-the-server"]),
+      "MCPDPoP", ["requireDPoP": true, "dpopNonce": "nonce-of-the-server"], of: .dpop),
     .init(
       "MCPDPoPUnknownAlgorithm", ["discovery": ["dpop_signing_alg_values_supported": ["RS256"]]],
-      refusedBy: "ES256"),
+      of: .dpop, refusedBy: "ES256"),
     .init("SigningKeyRotation", rotation: .withdrawingOld),
     .init(
       "SigningKeyRotationJustBeforeSigningNative", ["rotateKeysBeforeSigning": true]),
@@ -150,26 +166,34 @@ extension OIDCBackend {
   func readModules(_ call: EndpointCall) async -> Reply {
     .json([
       "modules": .array(
-        (ConformanceModule.all + ConformanceModule.mcp).map { module in
-          [
+        ConformanceModule.all.map { module in
+          var members: [String: JSON] = [
             "name": .string(module.name), "phase": .string(module.phase.rawValue),
-            "isAccepted": .bool(module.isAccepted), "fault": .string(module.fault),
-            "responseMode": module.responseMode.map { .string($0.rawValue) } ?? .null,
+            "client": module.client.map { .string($0.rawValue) } ?? .null,
           ]
+          switch module.outcome {
+          case .accepted: members["outcome"] = "accepted"
+          case .ignored: members["outcome"] = "ignored"
+          case .refused(let fault, let isByProvider):
+            members["outcome"] = "refused"
+            members["fault"] = .string(fault)
+            members["isByProvider"] = .bool(isByProvider)
+          }
+          return .object(members)
         })
     ])
   }
 
   /// Behaves as in a module from now on, such as `{"name": "SigAlgNone"}`. Other settings get their
-  /// defaults.
+  /// defaults, but the clients keep their keys.
   func chooseModule(_ call: EndpointCall) async -> Reply {
     await respondingWithOAuthErrors {
       guard let body = try? JSON(parsing: call.body), case .string(let name)? = body["name"],
-        let module = (ConformanceModule.all + ConformanceModule.mcp).first(where: {
-          $0.name == name
-        })
+        let module = ConformanceModule.all.first(where: { $0.name == name })
       else { throw OAuthError("invalid_request", "name must be the name of a module") }
-      apply(try OIDCBackendSettings().changed(by: module.settings))
+      var defaults = OIDCBackendSettings()
+      defaults.clientKeys = settings.clientKeys
+      apply(try defaults.changed(by: module.settings))
       if let rotation = module.rotation {
         keys.rotate(removingOld: rotation == .withdrawingOld)
       }

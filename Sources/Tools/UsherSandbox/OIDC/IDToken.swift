@@ -79,6 +79,9 @@ extension SigningKeys {
     case .rs256:
       let key = try Insecure.RSA.PrivateKey(backing: rsa.key())
       return (await keys.add(rsa: key, digestAlgorithm: .sha256), rsa.kid)
+    case .ps256:
+      let key = try Insecure.RSA.PrivateKey(backing: rsa.key())
+      return (await keys.add(pss: key, digestAlgorithm: .sha256), rsa.kid)
     case .es256:
       return (await keys.add(ecdsa: try ES256PrivateKey(backing: ec.key)), ec.kid)
     case .hs256:

@@ -15,6 +15,7 @@ extension OIDCBackend {
     guard accepted.isEmpty || accepted.contains(method) else {
       throw OAuthError.client("the method \(method) is not accepted")
     }
+    try checkProfile(method: method, form)
     let client: Client
     if let (certified, method) = holder {
       guard Self.method(call, form) == "none" else {

@@ -10,6 +10,7 @@ extension OIDCBackend {
     let redirectURI: String
     do {
       let sent = try call.method == .get ? call.queryForm() : call.postedForm()
+      try checkProfile(ofBrowser: sent)
       form = try await sent.has("request_uri") ? pushed(sent) : carried(sent, call)
       (client, redirectURI) = try clients.requester(form)
     } catch {
@@ -39,7 +40,8 @@ extension OIDCBackend {
       }
       let form = try await signed(sent, call)
       let (requester, redirectURI) = try clients.requester(form)
-      _ = try AuthorizationRequest(form, client: requester, redirectURI: redirectURI)
+      try checkProfile(
+        AuthorizationRequest(form, client: requester, redirectURI: redirectURI))
       let uri = "urn:ietf:params:oauth:request_uri:" + ledger.tokenGenerator.token("par")
       let now = context.clock.now()
       ledger.pushedRequests.insert(
@@ -52,7 +54,7 @@ extension OIDCBackend {
 
   /// Returns the request that the browser carries.
   private func carried(_ form: Form, _ call: EndpointCall) async throws(OAuthError) -> Form {
-    guard !settings.requirePushedRequests else {
+    guard !settings.demandsPushedRequests else {
       throw OAuthError("invalid_request", "the request must be pushed first")
     }
     return try await signed(form, call)

@@ -48,6 +48,9 @@ extension OIDCBackend {
       guard let user = context.users.all.first(where: { [$0.username, $0.email].contains(hint) })
       else { throw OAuthError("unknown_user_id", "there is no such user") }
       let message = form["binding_message"]
+      guard message != nil || !settings.fapi2 else {
+        throw OAuthError("invalid_request", "FAPI-CIBA demands a binding_message here")
+      }
       guard message?.count ?? 0 <= Self.maxBindingMessage else {
         throw OAuthError("invalid_binding_message", "the binding message is too long")
       }

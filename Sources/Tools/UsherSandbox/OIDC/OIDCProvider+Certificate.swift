@@ -38,7 +38,7 @@ extension OIDCBackend {
 
   /// Binds the tokens of a reply to the certificate of the connection, if the settings say so.
   func bind(_ tokens: IssuedTokens, _ call: EndpointCall) {
-    guard settings.certificateBoundTokens, let certificate = call.certificate else { return }
+    guard settings.bindsTokensToCertificate, let certificate = call.certificate else { return }
     let now = context.clock.now()
     for token in [tokens.accessToken, tokens.refreshToken].compactMap(\.self) {
       ledger.boundTokens.insert(

@@ -56,7 +56,8 @@ extension OIDCBackend {
     _ call: EndpointCall, accessToken: String? = nil
   ) throws(OAuthError) -> String? {
     guard let text = call.headers["dpop"] else {
-      guard !settings.requireDPoP else { throw .proof("the header DPoP is missing") }
+      let needsKey = settings.fapi2 && call.certificate == nil
+      guard !settings.requireDPoP, !needsKey else { throw .proof("the header DPoP is missing") }
       return nil
     }
     let proof = try DPoPProof(text)

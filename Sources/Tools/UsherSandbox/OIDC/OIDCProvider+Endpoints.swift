@@ -4,6 +4,9 @@ extension OIDCBackend {
     await respondingWithOAuthErrors {
       let form = try call.postedForm()
       let client = try await authenticate(call, form)
+      guard !settings.fapi2 else {
+        throw OAuthError("unauthorized_client", "FAPI 2.0 has no profile of this grant")
+      }
       let start = ledger.startDevice(
         client: client, scope: try Scope.parse(form["scope"]), resources: form.audiences,
         now: context.clock.now())
@@ -37,7 +40,7 @@ extension OIDCBackend {
     }
     let claims = permission.personClaims(and: permission.claims.userinfo)
       .applying(overrides: settings.userinfo)
-    let protection = settings.userinfoToken
+    let protection = settings.signing(settings.userinfoToken)
     guard protection.omit != true else { return .json(.object(claims)) }
     return await respondingWithOAuthErrors {
       let names: [String: JSON] = [

@@ -16,7 +16,7 @@ extension OIDCBackend {
       guard client.id == account else {
         throw OAuthError("invalid_grant", "the assertion is of another client")
       }
-    } else if clients.named(account)?.secret != nil {
+    } else if settings.fapi2 || clients.named(account)?.secret != nil {
       throw OAuthError.client("this client must authenticate")
     }
     guard case .string(let subject)? = claims["sub"],

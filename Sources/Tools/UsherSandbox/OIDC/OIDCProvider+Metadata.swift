@@ -27,7 +27,7 @@ extension OIDCBackend {
       "authorization_endpoint": url("authorize"),
       "token_endpoint": url("token"),
       "pushed_authorization_request_endpoint": url("par"),
-      "require_pushed_authorization_requests": .bool(settings.requirePushedRequests),
+      "require_pushed_authorization_requests": .bool(settings.demandsPushedRequests),
       "registration_endpoint": url("register"),
       "jwks_uri": url("jwks"),
       "userinfo_endpoint": url("userinfo"),
@@ -70,6 +70,7 @@ extension OIDCBackend {
       "request_object_signing_alg_values_supported": ["RS256", "PS256", "ES256", "ES384", "EdDSA"],
       "request_uri_parameter_supported": false,
     ]
+    describeProfile(&document)
     if let base = context.tls?.base { describeTLS(&document, at: base + path) }
     return .json(.object(document.applying(overrides: settings.discovery)))
   }
@@ -90,11 +91,14 @@ extension OIDCBackend {
       return (name, .string("\(issuer)/\(last)"))
     }
     document["mtls_endpoint_aliases"] = .object(Dictionary(uniqueKeysWithValues: aliases))
-    document["tls_client_certificate_bound_access_tokens"] = .bool(settings.certificateBoundTokens)
+    document["tls_client_certificate_bound_access_tokens"] =
+      .bool(settings.bindsTokensToCertificate)
   }
 
   func jwks(_ call: EndpointCall) async -> Reply {
-    await respondingWithOAuthErrors { .json(try keys.keySet()) }
+    await respondingWithOAuthErrors {
+      .json(try keys.keySet(rsaAlgorithm: settings.fapi2 ? "PS256" : "RS256"))
+    }
   }
 
   /// Returns the same key set at a path of the client's, as Truecaller does.

@@ -27,6 +27,6 @@ extension OIDCBackend: SignInBackend {
     var claims = members
     claims["aud"] = .string(clientID)
     claims["exp"] = .integer(Int(context.clock.now().timeIntervalSince1970) + 600)
-    return try await keys.idToken(claims, settings.signedResponse)
+    return try await keys.idToken(claims, settings.signing(settings.signedResponse))
   }
 }

@@ -15,6 +15,7 @@ extension OIDCBackend {
       throw OAuthError("invalid_request_object", "no key of this client is registered")
     }
     let claims = try await Self.claims(of: object, by: set)
+    try checkProfile(of: object, claims)
     guard claims["iss"] == .string(id), claims["client_id"] == .string(id) else {
       throw OAuthError("invalid_request_object", "iss or client_id is not the client")
     }

@@ -96,7 +96,8 @@ extension OIDCBackend {
       if settings.rotateKeysBeforeSigning { keys.rotate(removingOld: true) }
       members["id_token"] = .string(
         try await keys.idToken(
-          claims, settings.idToken, for: recipient(tokens.authorization.clientID)))
+          claims, settings.signing(settings.idToken), for: recipient(tokens.authorization.clientID))
+      )
     }
     var reply = Reply.json(.object(members.applying(overrides: settings.tokenReply)))
     reply.headers["Pragma"] = "no-cache"

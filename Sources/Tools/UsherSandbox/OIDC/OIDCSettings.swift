@@ -48,6 +48,9 @@ package struct OIDCBackendSettings: BackendSettings, Hashable {
   /// Whether only requests for tokens with a DPoP proof are accepted. Without this, tokens are
   /// bound to a key if the request has a proof (RFC 9449).
   package var requireDPoP = false
+  /// Whether the provider demands what the FAPI 2.0 Security Profile says, and refuses everything
+  /// else.
+  package var fapi2 = false
   /// The nonce that DPoP proofs must have; empty: none.
   package var dpopNonce = ""
   /// The subjects for which a service account gets tokens, in addition to itself (RFC 7523 §2.1).
@@ -127,6 +130,7 @@ package enum DiscoveryDocuments: String, Sendable, Hashable, Codable {
 package struct IDTokenSettings: Sendable, Hashable, Codable {
   package enum Algorithm: String, Sendable, Codable {
     case rs256 = "RS256"
+    case ps256 = "PS256"
     case es256 = "ES256"
     /// HMAC with the client secret.
     case hs256 = "HS256"

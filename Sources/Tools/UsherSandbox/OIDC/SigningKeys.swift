@@ -44,11 +44,13 @@ package struct SigningKeys: Sendable {
   }
 
   /// The key set (RFC 7517 §5), with public keys only.
-  package func keySet() throws -> JSON {
+  ///
+  /// - Parameter rsaAlgorithm: The algorithm that the RSA keys are for.
+  package func keySet(rsaAlgorithm: String = "RS256") throws -> JSON {
     let rsaKeys = try rsa.map { pair in
       let numbers = try pair.key().publicKey.getKeyPrimitives()
       return JSON.object([
-        "kty": "RSA", "use": "sig", "alg": "RS256", "kid": .string(pair.kid),
+        "kty": "RSA", "use": "sig", "alg": .string(rsaAlgorithm), "kid": .string(pair.kid),
         "n": .string(Base64.url(numbers.modulus)),
         "e": .string(Base64.url(numbers.publicExponent)),
       ])
