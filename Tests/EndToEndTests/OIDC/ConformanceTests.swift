@@ -10,83 +10,79 @@ struct ConformanceTests {
   private let clock = MovableClock()
   /// Kept, because its file ends with it.
   private let trust: TrustedAuthority
+  /// The public keys of the clients that sign.
+  private let clientKeys: JSONValue
 
   init() throws {
     let trust = try TrustedAuthority()
     self.trust = trust
     fixture = try OIDCFixture(clock) { sandbox in
-      trust.provider("issued", at: sandbox)
-        + """
-        [[provider]]
-        name = "confidential"
-        type = "oidc"
-        issuer = "\(sandbox.issuer)"
-        client_id = "usher-confidential"
-        client_credential = "work-secret"
-        client_auth = "basic"
-
-        [[provider]]
-        name = "mac"
-        type = "oidc"
-        issuer = "\(sandbox.issuer)"
-        client_id = "usher-confidential"
-        client_credential = "work-secret"
-        id_token_signed_response_alg = "HS256"
-
-        """
-        + Self.responseModes.map { mode in
-          """
-          [[provider]]
-          name = "\(mode)"
-          type = "oidc"
-          issuer = "\(sandbox.issuer)"
-          client_id = "usher"
-          response_mode = "\(mode)"
-
-          """
-        }.joined() + sandbox.provider("bound", more: "dpop = true")
+      trust.provider("certificate", at: sandbox)
+        + Self.confidential(
+          "secret", at: sandbox, "client_credential = \"work-secret\"\nclient_auth = \"basic\"")
+        + Self.confidential(
+          "mac", at: sandbox,
+          "client_credential = \"work-secret\"\nid_token_signed_response_alg = \"HS256\"")
+        + Self.confidential("fapi2", at: sandbox, Self.profile("fapi2"))
+        + Self.confidential(
+          "fapi2_message_signing", at: sandbox,
+          Self.profile("fapi2_message_signing") + "\nresponse_mode = \"jwt\"")
+        + sandbox.provider("form_post", more: "response_mode = \"form_post\"")
+        + sandbox.provider("dpop", more: "dpop = true")
     }
-    try fixture.setCertificate("issued")
-    _ = try fixture.daemon.admin().call(
+    try fixture.setCertificate("certificate")
+    let admin = try fixture.daemon.admin()
+    _ = try admin.call(
       "credential.set", ["name": "work-secret", "value": "s3cret:with/odd+chars"])
+    clientKeys = [
+      "usher-confidential": try admin.call(
+        "provider.jwks", ["provider": "fapi2", "create": true])
+    ]
   }
 
-  /// The response modes of modules. A provider is named after each.
-  private static let responseModes = ["form_post", "jwt"]
+  /// Returns a provider that is named after the client of modules.
+  private static func confidential(
+    _ name: String, at sandbox: SandboxUnderTest, _ more: String
+  ) -> String {
+    """
+    [[provider]]
+    name = "\(name)"
+    type = "oidc"
+    issuer = "\(sandbox.issuer)"
+    client_id = "usher-confidential"
+    \(more)
+
+    """
+  }
+
+  private static func profile(_ name: String) -> String {
+    """
+    profile = "\(name)"
+    client_credential = "work-key"
+    client_auth = "private_key_jwt"
+    dpop = true
+    """
+  }
 
   private struct Module {
-    /// The modules whose client demands tokens that are bound to a key.
-    private static let dpop: Set = [
-      "FAPI2HappyPath", "FAPI2NoDpopNonce", "FAPI2InvalidTokenType", "MCPDPoP",
-      "MCPDPoPUnknownAlgorithm",
-    ]
-
     let name: String
-    let isAccepted: Bool
-    let fault: String
-    /// The response mode that a client must request; nil: any.
-    let responseMode: String?
-
-    /// The reason with which a sign-in is refused.
-    var reason: JSONValue {
-      name == "FormPostError" ? "provider_rejected" : "provider_protocol_error"
-    }
-
     /// The provider whose client the module is about.
-    var provider: String {
-      if Self.dpop.contains(name) { return "bound" }
-      let others = [
-        "ClientSecretBasic": "confidential", "SignedUsingHS256": "mac",
-        "MtlsEndpointAliases": "issued",
-      ]
-      return responseMode ?? others[name] ?? "demo"
-    }
+    let provider: String
+    /// What the daemon must do: `accepted`, `refused` or `ignored`.
+    let outcome: String
+    /// A word in the message of a refusal.
+    let fault: String
+    /// The reason with which a sign-in is refused.
+    let reason: JSONValue
+
+    var isAccepted: Bool { outcome == "accepted" }
 
     init(_ json: JSONValue) {
       name = json["name"]?.stringValue ?? ""
-      isAccepted = json["isAccepted"] == true
-      fault = json["fault"]?.stringValue ?? ""
-      responseMode = json["responseMode"]?.stringValue
+      provider = json["client"]?.stringValue ?? "demo"
+      outcome = json["outcome"]?.stringValue ?? ""
+      fault = json["fault"]?.stringValue ?? "no fault"
+      reason = json["isByProvider"] == true ? "provider_rejected" : "provider_protocol_error"
     }
   }
 
@@ -96,16 +92,17 @@ struct ConformanceTests {
   }
 
   private func choose(_ module: Module) throws {
+    try fixture.set(["clientKeys": clientKeys])
     try fixture.sandbox.control("POST", "module", ["name": .string(module.name)])
   }
 
   /// Lets the daemon read the provider's metadata and keys again.
   private func forget() throws { try clock.advance(by: 3700) }
 
-  @Test("each module about a sign-in is accepted, or refused with a message that names the fault")
+  @Test("each module about a sign-in is accepted, refused with the fault's name, or ignored")
   func signIn() throws {
     let modules = try modules("signIn")
-    #expect(modules.count > 40)
+    #expect(modules.count > 55)
     for module in modules {
       try forget()
       // The daemon must know the earlier keys, so that it has to notice the new ones.
@@ -114,8 +111,15 @@ struct ConformanceTests {
         try fixture.app.signIn()
       }
       try choose(module)
+      try fixture.forgetRequests()
       let flow = try fixture.app.startFlow(module.provider)
       if flow["status"] == "active" { try Person.signIn(at: flow.url) }
+      if module.outcome == "ignored" {
+        #expect(try fixture.flow(flow) == flow, "\(module.name)")
+        #expect(try fixture.requests("token") == 0, "\(module.name)")
+        _ = try fixture.cancel(flow)
+        continue
+      }
       let end = try fixture.app.finished(flow)
       #expect(
         end["status"]?.stringValue == (module.isAccepted ? "succeeded" : "failed"),

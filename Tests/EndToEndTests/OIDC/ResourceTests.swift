@@ -60,7 +60,7 @@ struct ResourceTests {
       try clock.advance(by: 3700)
       try fixture.sandbox.control("POST", "module", ["name": .string(name)])
       let (status, log) = try login(["--resource", resource])
-      guard module["isAccepted"] == true else {
+      guard module["outcome"] == "accepted" else {
         let fault = module["fault"]?.stringValue ?? "none"
         #expect(status != 0 && log.contains(fault), "\(name): \(log)")
         #expect(try fixture.accounts.isEmpty, "\(name)")
