@@ -43,9 +43,9 @@ package struct ClientMetadata: Sendable, Equatable {
     protection = Self.protection(settings, metadata, key: key)
   }
 
-  /// Returns the members that make the provider use other algorithms than RS256, the default of each
-  /// (OpenID Connect Dynamic Client Registration §2, JARM §3), and bind all tokens to keys (RFC 9449
-  /// §5.2).
+  /// Returns the members that make the provider use other algorithms than RS256, the default of
+  /// each (OpenID Connect Dynamic Client Registration §2, JARM §3), and bind all tokens to keys
+  /// (RFC 9449 §5.2).
   private static func protection(
     _ settings: OIDCSettings, _ metadata: OIDCMetadata, key: ClientKey?
   ) -> [String: JSONValue] {

@@ -1,8 +1,8 @@
 package import UsherConfig
 package import UsherCore
 
-// What a security profile demands while the daemon runs: of the provider's metadata and answers, and
-// of the keys with which the client signs. What it demands of the other settings is
+// What a security profile demands while the daemon runs: of the provider's metadata and answers,
+// and of the keys with which the client signs. What it demands of the other settings is
 // `OIDCProfile.violations(of:)`.
 
 extension OIDCProfile {
@@ -67,7 +67,9 @@ extension OIDCProfile {
 
   /// Returns the algorithms with which the provider may sign.
   ///
-  /// - Parameter listed: Those that the metadata lists; nil if it has no list.
+  /// - Parameters:
+  ///   - accepted: Those that the daemon accepts without a profile.
+  ///   - isListed: Whether the metadata lists them; if not, the profile alone decides.
   func accepted(
     _ accepted: Set<SigningAlgorithm>, isListed: Bool
   ) -> Set<SigningAlgorithm> {

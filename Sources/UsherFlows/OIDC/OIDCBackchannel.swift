@@ -58,7 +58,8 @@ package struct OIDCBackchannel: FlowMachine, TokenPollingMachine {
       throw ParamsValidation.wrong("loginHint", "is missing")
     }
     let bindingMessage = try ParamsValidation.text(params.bindingMessage, "bindingMessage")
-    // FAPI-CIBA, requirements for clients: without further context, only this text tells the user what is approved.
+    // FAPI-CIBA, requirements for clients: without further context, only this text tells the user
+    // what is approved.
     guard bindingMessage != nil || !settings.profile.isFAPI2 else {
       throw ParamsValidation.wrong(
         "bindingMessage", "must be present, as profile \(settings.profile.rawValue) demands")

@@ -20,7 +20,8 @@ extension ConformanceModule {
     security(name, ["idToken": ["claims": .object(claims)]], refusedBy: fault)
   }
 
-  /// A module about signed answers (JARM), whose name begins with `FAPI2SPFinalClientTestEnsureJarm`.
+  /// A module about signed answers (JARM), whose name begins with
+  /// `FAPI2SPFinalClientTestEnsureJarm`.
   private static func jarm(
     _ name: String, _ changes: [String: JSON], refusedBy fault: String
   ) -> ConformanceModule {

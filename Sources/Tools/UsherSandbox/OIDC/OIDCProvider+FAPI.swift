@@ -1,7 +1,7 @@
 import FoundationEssentials
 
-// The provider with the setting `fapi2`: it demands of its clients what the FAPI 2.0 Security Profile
-// says for authorization servers (§5.3.2, §5.4), and refuses everything else.
+// The provider with the setting `fapi2`: it demands of its clients what the FAPI 2.0 Security
+// Profile says for authorization servers (§5.3.2, §5.4), and refuses everything else.
 extension OIDCBackend {
   /// The algorithms with which clients may sign.
   private static let clientAlgorithms: [JSON] = ["PS256", "ES256", "EdDSA"]
