@@ -71,8 +71,10 @@ package enum OIDCProfile: String, TextSetting, Codable, CaseIterable, Equatable,
     return violations
   }
 
-  /// Reports the settings that contradict the profile.
+  /// Reports the settings that contradict the profile. Stored settings are not checked again: they
+  /// may be those of a client that has registered itself, which is refused at run time.
   func check(_ settings: OIDCSettings, in table: SettingsTable) {
+    guard !table.isStored else { return }
     for violation in violations(of: settings) {
       table.reportProblem(violation.key, violation.message)
     }
