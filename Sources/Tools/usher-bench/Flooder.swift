@@ -16,8 +16,8 @@ struct Flooder: ParsableCommand {
   /// A line on standard output reports that, after two seconds and a hundred replies or refusals at
   /// the earliest.
   @Option var calls = 100_000
-  /// Yields the processors to the processes that are measured, because the kernel's scheduling is not
-  /// the subject. Beside other busy processes such a flood may not start for minutes.
+  /// Yields the processors to the processes that are measured, because the kernel's scheduling is
+  /// not the subject. Beside other busy processes such a flood may not start for minutes.
   @Flag var background = false
 
   private static let chunk = 65_536
