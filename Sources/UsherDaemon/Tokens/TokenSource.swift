@@ -16,7 +16,8 @@ struct TokenSource: Sendable {
     case flawed(TokenSet, ProviderErrorCode)
     case dead(ProviderErrorCode)
     /// The provider refused without a reason: the grant may be dead, or the client may be
-    /// misconfigured. The grant must not be recorded as dead.
+    /// misconfigured. Or it refused a request of the client itself, which may succeed later. The
+    /// grant must not be recorded as dead.
     case refused(ProviderErrorCode)
     case failed(UsherError)
     /// The access token is unusable, but a rotated refresh token came with it. The provider may no
@@ -197,6 +198,7 @@ struct TokenSource: Sendable {
     _ outcome: CallOutcome, _ dialect: any TokenDialect, _ record: AccountRecord, _ key: TokenKey
   ) -> Refreshed {
     let now = dependencies.clock.now()
+    let isOfClient = record.details.grant.isOfClient == true
     let reply: HTTPReply
     switch outcome {
     case .reply(let received): reply = received
@@ -207,10 +209,13 @@ struct TokenSource: Sendable {
     let request = TokenRequest(provider: record.provider, scope: key.scope)
     switch dialect.read(reply, to: request, at: now) {
     case .granted(var tokens):
-      // RFC 6749 §4.4.3: a grant of the client needs no refresh token.
-      if record.details.grant.isOfClient == true { tokens.refreshToken = nil }
+      // RFC 6749 §4.4.3: a grant of the client needs no refresh token. An ID token that comes with
+      // it is about no user.
+      if isOfClient { (tokens.refreshToken, tokens.idToken) = (nil, nil) }
       return .granted(tokens, requestedAt: reply.requestedAt ?? now)
-    case .dead(let errorCode): return .dead(errorCode)
+    // Nothing that the user granted has ended. Also an assertion with a wrong time is an
+    // `invalid_grant` (RFC 7523 §3.1).
+    case .dead(let errorCode): return isOfClient ? .refused(errorCode) : .dead(errorCode)
     case .rejected(let errorCode) where reply.isSilentRefusal: return .refused(errorCode)
     case .rejected(let errorCode) where errorCode.code == "invalid_target" && key.audience != "":
       return .failed(record.audienceNotGranted(key.audience, errorCode, dependencies))
