@@ -198,21 +198,33 @@ extension AccountRepository {
       issuer: record.issuer)
     record.tokens[key] = token
     let idToken = try update(&record, with: tokens.idToken?.unsealed(), at: now, bootTime)
-    var changes = [try putRow(&record), .putToken(try record.row(key, token))] + idToken
+    let changes = [try putRow(&record), .putToken(try record.row(key, token))] + idToken
+    return try droppingSurplus(
+      Update(record: record, changes: changes, before: before), besides: key, at: now)
+  }
+
+  /// Returns a planned change that also deletes the tokens which the account has too many, and
+  /// revokes them if the operator permits it.
+  ///
+  /// - Parameter key: The token that the change stores, which is kept.
+  func droppingSurplus(
+    _ update: Update, besides key: TokenKey, at now: Timestamp
+  ) throws(UsherError) -> Update {
+    var update = update
     var evicted: [Revocation.Token] = []
-    for old in surplusTokens(of: record, besides: key, at: now) {
-      if old != .idToken, let token = record.tokens[old], token.isAlive(at: now) {
+    for old in surplusTokens(of: update.record, besides: key, at: now) {
+      if old != .idToken, let token = update.record.tokens[old], token.isAlive(at: now) {
         evicted.append(token.set.revocableAccess)
       }
-      record.tokens[old] = nil
-      changes.append(.deleteToken(id, audience: old.audience, scope: old.scope))
+      update.record.tokens[old] = nil
+      update.changes.append(
+        .deleteToken(update.record.id, audience: old.audience, scope: old.scope))
     }
-    var update = Update(record: record, changes: changes, before: before)
-    if !evicted.isEmpty, revokesReplaced(record.provider) {
-      let revocation = Revocation(of: record, evicted, by: .init(ownerOf: record), dependencies)
-      update.changes.append(.putNote(try revocation.row()))
-      update.superseded = revocation
-    }
+    guard !evicted.isEmpty, revokesReplaced(update.record.provider) else { return update }
+    let revocation = Revocation(
+      of: update.record, evicted, by: .init(ownerOf: update.record), dependencies)
+    update.changes.append(.putNote(try revocation.row()))
+    update.superseded = revocation
     return update
   }
 
@@ -227,7 +239,7 @@ extension AccountRepository {
 
   /// Returns the tokens to delete so that tokens for other audiences and with parts of the scope do
   /// not accumulate: those that have expired, and of too many those that expire first.
-  func surplusTokens(
+  private func surplusTokens(
     of record: AccountRecord, besides key: TokenKey, at now: Timestamp
   ) -> [TokenKey] {
     let others = record.tokens.filter { $0.key != key && $0.key != record.mainKey }

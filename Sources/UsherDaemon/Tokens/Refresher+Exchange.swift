@@ -169,11 +169,8 @@ extension AccountRepository {
       StoredToken(set: access, issuedAt: now, issuedAtBootTime: bootTime), as: key, account: id,
       issuer: record.issuer)
     record.tokens[key] = token
-    var changes = [Change.putToken(try record.row(key, token))]
-    for old in surplusTokens(of: record, besides: key, at: now) {
-      record.tokens[old] = nil
-      changes.append(.deleteToken(id, audience: old.audience, scope: old.scope))
-    }
-    return Update(record: record, changes: changes, before: before)
+    let changes = [Change.putToken(try record.row(key, token))]
+    return try droppingSurplus(
+      Update(record: record, changes: changes, before: before), besides: key, at: now)
   }
 }
