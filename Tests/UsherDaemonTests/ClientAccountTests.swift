@@ -18,14 +18,17 @@ struct ClientAccountTests {
 
   init() throws { fixture = try TokenFixture { $0.clientCredentialsGrant = true } }
 
-  private func signIn(_ accessToken: String, isOfClient: Bool) async throws -> AccountRecord {
+  private func signIn(
+    _ accessToken: String, isOfClient: Bool, isByAssertion: Bool = false,
+    scope: String = "openid profile"
+  ) async throws -> AccountRecord {
     let end = fixture.clock.now() + .seconds(300)
     var grant = AccountGrant.sample(
       Self.clientID,
       tokens: .sample(
-        accessToken, refreshToken: isOfClient ? nil : "refresh-1", expiresAt: end,
-        scope: "openid profile"))
+        accessToken, refreshToken: isOfClient ? nil : "refresh-1", expiresAt: end, scope: scope))
     grant.isOfClient = isOfClient
+    grant.isByAssertion = isByAssertion
     return try await fixture.repository.persist(grant)
   }
 
@@ -54,6 +57,29 @@ struct ClientAccountTests {
       #expect(stored.subject == Self.clientID)
       #expect(stored.details.grant.isOfClient == record.details.grant.isOfClient)
     }
+    await fixture.close()
+  }
+
+  @Test(
+    "an account by assertion about the client id is not the client's own account",
+    arguments: [true, false])
+  func byAssertion(clientIsFirst: Bool) async throws {
+    // One has less scope than the other, so that the later of one account would be dropped.
+    let scopes = ["openid", "openid profile"]
+    let first = try await signIn(
+      "access-1", isOfClient: true, isByAssertion: !clientIsFirst, scope: scopes[1])
+    let second = try await signIn(
+      "access-2", isOfClient: true, isByAssertion: clientIsFirst, scope: scopes[0])
+    #expect(first.id != second.id)
+    #expect(await token(of: first) == "access-1")
+    #expect(await token(of: second) == "access-2")
+    for record in [first, second] {
+      let stored = try #require(try reread.find(record.id))
+      #expect(stored.subject == Self.clientID)
+      #expect(stored.details.grant.isByAssertion == record.details.grant.isByAssertion)
+    }
+    let again = try await signIn("access-3", isOfClient: true, isByAssertion: clientIsFirst)
+    #expect(again.id == second.id)
     await fixture.close()
   }
 
