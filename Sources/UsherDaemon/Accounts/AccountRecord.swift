@@ -321,7 +321,9 @@ extension AccountRecord {
   func row() throws(UsherError) -> AccountRow {
     AccountRow(
       id: id, owner: owner, provider: provider,
-      subject: subject.asStored(isOfClient: details.grant.isOfClient == true), wakeAt: wakeAt,
+      subject: subject.asStored(
+        isOfClient: details.grant.isOfClient == true,
+        isByAssertion: details.grant.isByAssertion == true), wakeAt: wakeAt,
       callTag: callTag, payload: try SealedPayload(encoding: details))
   }
 
@@ -337,16 +339,23 @@ extension AccountRecord {
 }
 
 extension String {
-  /// Begins the stored subject of the client's own account. It has a control character, which the
-  /// subject of a person may not have.
+  /// The beginnings of the stored subjects of accounts without a person. They have a control
+  /// character, which the subject of a person may not have.
   private static let clientMark = "\u{1}client "
+  private static let assertionMark = "\u{1}assertion "
 
-  /// The stored form of this subject, by which a sign-in finds its account: the client's own
-  /// account is not that of a person whose subject is the client id.
-  func asStored(isOfClient: Bool) -> String { isOfClient ? Self.clientMark + self : self }
+  /// The stored form of this subject, by which a sign-in finds its account. The client's own
+  /// account is not that of a person whose subject is the client id, nor one by assertion.
+  func asStored(isOfClient: Bool, isByAssertion: Bool) -> String {
+    guard isOfClient else { return self }
+    return (isByAssertion ? Self.assertionMark : Self.clientMark) + self
+  }
 
   fileprivate var withoutClientMark: String {
-    hasPrefix(Self.clientMark) ? String(dropFirst(Self.clientMark.count)) : self
+    for mark in [Self.clientMark, Self.assertionMark] where hasPrefix(mark) {
+      return String(dropFirst(mark.count))
+    }
+    return self
   }
 }
 

@@ -85,7 +85,9 @@ extension AccountRepository {
     let namesake = try find(grant.subject)
     let ofClient = namesake?.details.grant.isOfClient == true ? namesake : nil
     if grant.isOfClient {
-      return (try find(grant.subject.asStored(isOfClient: true)) ?? ofClient, [])
+      let stored = grant.subject.asStored(isOfClient: true, isByAssertion: grant.isByAssertion)
+      // The older version had no accounts by assertion.
+      return (try find(stored) ?? (grant.isByAssertion ? nil : ofClient), [])
     }
     guard var ofClient else { return (namesake, []) }
     return (nil, [try putRow(&ofClient)])
