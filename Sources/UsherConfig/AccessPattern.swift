@@ -113,6 +113,9 @@ package struct PolicyRequest: Sendable, Hashable {
   /// The account id that the call names, for the audit log, whether or not the caller may see the
   /// account; nil if the call names none.
   package var named: String?
+  /// The provider's identifier of the person or service for whom the call gets tokens without a
+  /// sign-in; nil for other calls.
+  package var subject: String?
   /// The OAuth scopes that the call requests for a token; nil if it names none.
   package var scopes: [String]?
   /// The audiences that the call names: that of an access token, empty if there is none, or those

@@ -31,9 +31,13 @@ package struct OIDCJWTBearer: SettingsSection {
     }
   }
 
+  /// Returns the subject of a token: the one that a caller names, or else the issuer of the
+  /// assertion.
+  package func subject(named: String?, clientID: String) -> String { named ?? issuer ?? clientID }
+
   /// Whether the daemon may get a token for a subject.
   package func permits(_ subject: String, clientID: String) -> Bool {
-    let permitted = [issuer ?? clientID] + subjects
+    let permitted = [self.subject(named: nil, clientID: clientID)] + subjects
     return keyCredential != nil && permitted.contains { $0.utf8.elementsEqual(subject.utf8) }
   }
 }

@@ -95,9 +95,8 @@ final class PolicyRule: Sendable {
   /// Returns why the rule does not allow a call that it lists; nil if it allows the call.
   private func objection(to request: PolicyRequest) -> Denial.Cause? {
     if let accounts = setting.accounts {
-      let isOtherAccount = request.account.map { account in
-        !accounts.contains { $0.selects(account) }
-      }
+      let known = request.account ?? request.subject.map { .init(id: "", subject: $0) }
+      let isOtherAccount = known.map { account in !accounts.contains { $0.selects(account) } }
       if isOtherAccount ?? request.lacksAccount { return .account }
     }
     if let scopes = setting.scopes, let requested = request.scopes,

@@ -3,6 +3,7 @@ import JSONRPC
 import UsherAPI
 import UsherConfig
 import UsherCore
+import UsherFlows
 import UsherStore
 
 /// The parts of a client's call that a user is asked to approve. Two calls with equal parts are the
@@ -28,7 +29,8 @@ struct ConfirmCall: Codable, Sendable {
   let operation: String?
   /// The SHA-256 of the API call's request body, in hexadecimal digits; nil without a body.
   let bodyDigest: String?
-  // The texts that the flow shows to the user who approves the operation.
+  // The texts that the flow shows to the user who approves the operation. For a flow whose caller
+  // names the person, the summary says whom.
   let summary: String?
   let amount: String?
   let payee: String?
@@ -55,7 +57,9 @@ struct ConfirmCall: Codable, Sendable {
       body.isNull ? nil : SHA256.hash(data: body.encoded()).hexadecimal
     }
     let shown = params?["operation"]
-    summary = shown?["summary"]?.stringValue
+    summary =
+      shown?["summary"]?.stringValue ?? request.subject.map { "tokens for \($0)" }
+      ?? start?.askedPerson.map { "a sign-in of \($0)" }
     amount = shown?["amount"]?.stringValue
     payee = shown?["payee"]?.stringValue
   }
@@ -94,6 +98,12 @@ extension ConfirmCall: Hashable {
 }
 
 extension FlowStart {
+  /// The person whom the provider asks to approve the sign-in, as the caller names the person; nil
+  /// for other flows.
+  fileprivate var askedPerson: String? {
+    kind == OIDCBackchannel.kind ? params["loginHint"]?.stringValue : nil
+  }
+
   /// The call to the provider's API that the flow makes: `METHOD:/path`, with the query.
   fileprivate var operationWithQuery: String? {
     guard operation != nil, let method = params["method"]?.stringValue,

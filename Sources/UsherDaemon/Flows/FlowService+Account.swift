@@ -54,6 +54,16 @@ extension FlowService {
     return .provider(call.provider)
   }
 
+  /// Returns the subject for whom a flow gets tokens without a sign-in; nil for any other flow.
+  func subject(of call: FlowStart) -> String? {
+    guard call.kind == OIDCJWTBearerGrant.kind,
+      let settings = engine.dependencies.configStore.current.provider(call.provider)?.settings
+        .view(as: OIDCSettings.self)
+    else { return nil }
+    return settings.jwtBearer.subject(
+      named: call.params["subject"]?.stringValue, clientID: settings.clientID)
+  }
+
   private func type(of call: FlowStart) -> (any FlowMachine.Type)? {
     engine.dependencies.configStore.current.provider(call.provider)
       .flatMap { ProviderRegistry.flow(call.kind, of: $0.settings.variety) }

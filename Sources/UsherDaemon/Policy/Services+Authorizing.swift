@@ -107,6 +107,7 @@ extension Services {
 
   private func resolve(_ start: FlowStart, _ caller: Caller, in target: inout CallTarget) {
     target.request = PolicyRequest(start)
+    target.request.subject = flows.subject(of: start)
     target.request.named = start.params["account"]?.stringValue
     // Assumed until the account's use is known, so that a failure below does not weaken the check.
     target.request.usesAccount = true

@@ -41,7 +41,7 @@ package struct OIDCJWTBearerGrant: FlowMachine, UnattendedGrant {
         "provider \(provider.name) has no section jwt_bearer with key_credential in its "
           + "configuration")
     }
-    let subject = params.subject ?? settings.jwtBearer.issuer ?? settings.clientID
+    let subject = settings.jwtBearer.subject(named: params.subject, clientID: settings.clientID)
     guard settings.jwtBearer.permits(subject, clientID: settings.clientID) else {
       throw UsherError(
         .permissionDenied,
