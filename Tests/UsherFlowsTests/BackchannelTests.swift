@@ -167,6 +167,46 @@ struct BackchannelTests {
   }
 
   @Test(
+    "a server error is repeated only if the provider says that it has not processed the request",
+    arguments: [
+      (500, nil, false), (502, nil, false), (504, nil, false), (503, nil, false),
+      (503, "1", true), (429, "1", true), (429, nil, true),
+    ] as [(Int, String?, Bool)])
+  func serverError(status: Int, retryAfter: String?, isRepeated: Bool) throws {
+    var driven = try DrivenBackchannel()
+    driven.toRequest()
+    let headers = retryAfter.map { ["retry-after": $0] } ?? [:]
+    driven.answer(.reply(reply([:], status: status, headers: headers)))
+    #expect((driven.failure == nil) == isRepeated)
+    #expect(isRepeated || driven.failure?.reason == .providerUnreachable)
+    #expect(!isRepeated || driven.flow.view.state == "requesting")
+  }
+
+  @Test(
+    "an auth_req_id that is too long or not visible ASCII is not used",
+    arguments: ["a b", "a\u{0}", "é", String(repeating: "a", count: 4097)])
+  func unusableID(id: String) {
+    let answer = BackchannelReply(
+      reply(["auth_req_id": .string(id), "expires_in": 60]), from: name, at: now)
+    guard case .unreadable(let message) = answer else {
+      Issue.record("the id is used")
+      return
+    }
+    #expect(message.contains("auth_req_id"))
+  }
+
+  @Test("a poll is not repeated before the time that the provider names")
+  func postponedPoll() throws {
+    var driven = try DrivenBackchannel()
+    driven.toPolling()
+    driven.polled(.reply(reply([:], status: 429, headers: ["retry-after": "45"])))
+    #expect(driven.last == .proceed([.wake(after: .seconds(45))]))
+    // The provider asks for one pause, not for another interval.
+    driven.polled("authorization_pending")
+    #expect(driven.last == .proceed([.wake(after: .seconds(4))]))
+  }
+
+  @Test(
     "an answer without auth_req_id or expires_in is not used; a missing interval is five seconds",
     arguments: [
       (["auth_req_id": "a"], nil), (["expires_in": 60], nil),
