@@ -21,8 +21,8 @@ package typealias BackchannelReply = OAuthReply<BackchannelAuthorization>
 extension OAuthReply where Granted == BackchannelAuthorization {
   package init(_ reply: HTTPReply, from provider: ProviderName, at now: Timestamp) {
     self.init(reply, from: provider) { members throws(UnusableReply) in
-      guard let id = members["auth_req_id"]?.stringValue, !id.isEmpty else {
-        throw UnusableReply("the provider's answer has no auth_req_id")
+      guard let id = members["auth_req_id"]?.stringValue, id.isVisible(upTo: 4096) else {
+        throw UnusableReply("the provider's answer has no usable auth_req_id")
       }
       guard let lifetime = members["expires_in"]?.lifetime else {
         throw UnusableReply("the provider's answer has no expires_in")

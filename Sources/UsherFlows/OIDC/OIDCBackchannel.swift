@@ -153,6 +153,9 @@ extension OIDCBackchannel {
     // The user's device may already ask, so the request is not repeated.
     case .provider(.called(.backchannelAuthentication, .unreachable(let message, sent: true))):
       return .fail(.unreachable(message))
+    case .provider(.called(.backchannelAuthentication, .reply(let reply)))
+    where reply.status >= 500 && !reply.isPostponed:
+      return .fail(.unreachable("the provider answers HTTP \(reply.status)"))
     case .provider(.called(.backchannelAuthentication, let outcome)) where !retrying.isPaused:
       switch BackchannelReply(outcome, read: { .init($0, from: provider.name, at: now) }) {
       case .granted(let authorization): return show(TokenPolling(metadata, authorization))

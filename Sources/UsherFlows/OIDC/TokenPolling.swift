@@ -71,12 +71,15 @@ protocol TokenPollingMachine: DiscoveringMachine {
 private let maxDoubledInterval = 60
 
 extension TokenPollingMachine {
+  /// Waits for the next poll.
+  ///
+  /// - Parameter requested: The delay that the provider asks for; nil for the usual interval.
   mutating func show(
-    _ polling: TokenPolling<Authorization>, problem: Problem? = nil
+    _ polling: TokenPolling<Authorization>, problem: Problem? = nil, after requested: Duration? = nil
   ) -> Answer<OIDCCall> {
     wait(copy(polling) { $0.isAsking = false })
     self.problem = problem
-    return .proceed([.wake(after: .seconds(polling.interval))])
+    return .proceed([.wake(after: max(.seconds(polling.interval), requested ?? .zero))])
   }
 
   mutating func polling(
@@ -117,7 +120,8 @@ extension TokenPollingMachine {
     case .granted(let tokens): return signIn(tokens, polling.metadata)
     case .dead(let errorCode), .misconfigured(let errorCode), .rejected(let errorCode):
       return refused(errorCode, polling)
-    case .retry(let message, _): return slowDown(polling.markedDoubtful(true), message)
+    case .retry(let message, let after):
+      return slowDown(polling.markedDoubtful(true), message, after: after)
     case .unreadable(let message): return .fail(.protocolError(message))
     }
   }
@@ -140,10 +144,11 @@ extension TokenPollingMachine {
   /// Doubles the interval between polls for the rest of the flow, because a poll timed out (RFC
   /// 8628 §3.5).
   private mutating func slowDown(
-    _ polling: TokenPolling<Authorization>, _ message: String
+    _ polling: TokenPolling<Authorization>, _ message: String, after requested: Duration? = nil
   ) -> Answer<OIDCCall> {
     let interval = max(polling.interval, min(polling.interval * 2, maxDoubledInterval))
-    return show(copy(polling) { $0.interval = interval }, problem: .unreachable(message))
+    return show(
+      copy(polling) { $0.interval = interval }, problem: .unreachable(message), after: requested)
   }
 
   /// Returns the provider's error code for a flow that ended without an error from the provider.
