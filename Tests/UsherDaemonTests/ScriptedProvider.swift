@@ -15,6 +15,7 @@ final class ScriptedProvider: Sendable {
     /// The replies to the first refreshes, before ``refreshReply``.
     var firstReplies: [HTTPStub.Reply] = []
     var revocationStatus = 200
+    var revocations = 0
     var revoked: [String] = []
     var operations: [String] = []
   }
@@ -44,6 +45,9 @@ final class ScriptedProvider: Sendable {
 
   /// The number of refreshes that have arrived.
   var refreshes: Int { script.state.withLock { $0.refreshes } }
+
+  /// The number of requests for revocations that have arrived.
+  var revocations: Int { script.state.withLock { $0.revocations } }
 
   /// The tokens that were revoked, in order.
   var revoked: [String] { script.state.withLock { $0.revoked } }
@@ -91,6 +95,7 @@ final class ScriptedProvider: Sendable {
     case "/revoke":
       let token = request.body.split(separator: "&").first { $0.hasPrefix("token=") }
       return script.state.withLock { state in
+        state.revocations += 1
         if state.revocationStatus == 200 {
           state.revoked.append(token.map { String($0.dropFirst(6)) } ?? "")
         }
