@@ -60,6 +60,9 @@ struct Revocation: Codable, Sendable, Equatable {
   private let attributes: [String: JSONValue]
   private let place: TokenPlace?
   private let scope: String
+  /// Whether the tokens are bound to a key (RFC 9449), so that none of them is a Bearer token; nil
+  /// means false.
+  let isBound: Bool?
   private var startedAt: Timestamp
   private var startedAtBootTime: BootTime?
 
@@ -85,6 +88,7 @@ struct Revocation: Codable, Sendable, Equatable {
     }
     place = record.details.place
     scope = record.details.grant.scope
+    isBound = record.details.grant.dpopKey == nil ? nil : true
     startedAt = now
     startedAtBootTime = dependencies.clock.bootTime()
   }
@@ -105,6 +109,7 @@ struct Revocation: Codable, Sendable, Equatable {
     subject = ""
     attributes = [:]
     scope = ""
+    isBound = provider.settings.view(as: OIDCSettings.self)?.dpop == true ? true : nil
     place = provider.tokenPlace
     startedAt = dependencies.clock.now()
     startedAtBootTime = dependencies.clock.bootTime()

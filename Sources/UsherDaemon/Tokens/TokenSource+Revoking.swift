@@ -27,7 +27,8 @@ extension TokenSource {
       return RevocationAttempt(tokens, living: .unreachable)
     }
     let endpoint = RevocationEndpoint(
-      source: self, dialect: dialect, provider: provider, deferrals: deferrals)
+      source: self, dialect: dialect, provider: provider, deferrals: deferrals,
+      usesBearer: dialect.isPublicClient && revocation.isBound != true)
     guard endpoint.exists else { return RevocationAttempt(tokens, living: .unsupported) }
     var attempt = RevocationAttempt(
       tokens.filter { !endpoint.accepts($0.kind) }, living: .unsupported)
@@ -38,7 +39,7 @@ extension TokenSource {
       var outcome = await endpoint.revoke(refreshToken, bearer: living.last)
       var last = refreshToken
       // The provider may require a bearer token, and the last access token may have expired.
-      if outcome == .refused, dialect.isPublicClient {
+      if outcome == .refused, endpoint.usesBearer {
         let refreshed = await refresh(record, refreshToken.secret.unsealed(), record.mainKey)
         if let fresh = refreshed.sent {
           living.append(fresh.revocableAccess)
@@ -108,6 +109,9 @@ private struct RevocationEndpoint {
   let dialect: any TokenDialect
   let provider: ProviderConfig
   let deferrals: DrainingScheduler?
+  /// Whether a refused request is repeated with an access token in place of the client's
+  /// authentication. A token that is bound to a key is no Bearer token (RFC 9449 §7.2).
+  let usesBearer: Bool
 
   /// Whether the provider supports revocation.
   var exists: Bool { accepts(.accessToken) }
@@ -121,7 +125,7 @@ private struct RevocationEndpoint {
     let (secret, kind) = (token.secret.unsealed(), token.kind)
     let outcome = await send(dialect.revocation(secret, kind, bearer: nil))
     // Some servers require a public client's own access token instead.
-    guard outcome == .refused, dialect.isPublicClient, let bearer else { return outcome }
+    guard outcome == .refused, usesBearer, let bearer else { return outcome }
     return await send(dialect.revocation(secret, kind, bearer: bearer.secret.unsealed()))
   }
 
