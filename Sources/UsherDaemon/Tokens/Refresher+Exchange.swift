@@ -60,9 +60,14 @@ extension Refresher {
     return refreshed
   }
 
+  /// Whether the account's access token can be exchanged: it is valid, and bound to a key if the
+  /// new one must be (RFC 9449 §5).
   private func isUsable(_ record: AccountRecord, for seconds: Int) -> Bool {
-    record.usableToken(record.mainKey)?
-      .isValid(for: seconds, at: dependencies.clock.now(), dependencies.clock.bootTime()) == true
+    guard let token = record.usableToken(record.mainKey),
+      token.isValid(for: seconds, at: dependencies.clock.now(), dependencies.clock.bootTime())
+    else { return false }
+    let settings = dependencies.configStore.current.provider(record.provider)?.settings
+    return settings?.view(as: OIDCSettings.self)?.dpop != true || token.set.tokenType == "DPoP"
   }
 
   /// Whether the access token that the provider did not accept is refreshed. A token that is new is
