@@ -68,24 +68,46 @@ struct RequestedClaimsTests {
     #expect(error.detail.field == "params.claims")
   }
 
+  /// Returns why a sign-in with an ID token of this `acr` fails; nil if it succeeds.
+  private func failure(
+    acr: String?, _ driven: DrivenAuthorize
+  ) throws -> Failure? {
+    var driven = driven
+    let metadata = metadata {
+      $0.supportsClaims = true
+      $0.userinfoEndpoint = nil
+    }
+    driven.toBrowser(metadata)
+    let nonce = driven.query["nonce"]
+    driven.receive(.redirected(AuthorizationResponse(code: Secret("code-secret"))))
+    driven.receive(.called(try #require(driven.calls.first), .reply(tokenReply())))
+    let payload = claims(nonce: nonce, ["acr": acr.map { .string($0) }]).encoded()
+    driven.receive(.idTokenVerified(.genuine(payload: payload)))
+    #expect((driven.completion == nil) == (driven.failure != nil))
+    return driven.failure
+  }
+
   @Test("an essential acr must be in the ID token, and any other claim need not be")
   func essential() throws {
     for (acr, isAccepted) in [
       ("silver", true), ("bronze", false), (nil, false),
     ] as [(String?, Bool)] {
-      var driven = try started(Self.requested)
-      let metadata = metadata {
-        $0.supportsClaims = true
-        $0.userinfoEndpoint = nil
+      let refusal = try failure(acr: acr, started(Self.requested))
+      #expect((refusal == nil) == isAccepted)
+      #expect(isAccepted || refusal?.message.contains("acr") == true)
+    }
+  }
+
+  @Test("an essential acr does not do without the classes of acr_values")
+  func both() throws {
+    for (acr, isAccepted) in [("gold", true), ("silver", false), ("platinum", false)] {
+      let configured = try started(Self.requested) {
+        $0.extraAuthorize["acr_values"] = "gold platinum"
       }
-      driven.toBrowser(metadata)
-      let nonce = driven.query["nonce"]
-      driven.receive(.redirected(AuthorizationResponse(code: Secret("code-secret"))))
-      driven.receive(.called(try #require(driven.calls.first), .reply(tokenReply())))
-      let payload = claims(nonce: nonce, ["acr": acr.map { .string($0) }]).encoded()
-      driven.receive(.idTokenVerified(.genuine(payload: payload)))
-      #expect((driven.completion != nil) == isAccepted)
-      #expect(isAccepted || driven.failure?.message.contains("acr") == true)
+      #expect((try failure(acr: acr, configured) == nil) == isAccepted, "\(acr)")
+      var params = OIDCAuthorize.Params(acrValues: "platinum gold")
+      params.claims = Self.requested
+      #expect((try failure(acr: acr, DrivenAuthorize(params)) == nil) == isAccepted, "\(acr)")
     }
   }
 }
