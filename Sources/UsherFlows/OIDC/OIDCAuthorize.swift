@@ -298,16 +298,18 @@ extension OIDCAuthorize {
     request.maxAge ?? provider.settings.extraAuthorize["max_age"].flatMap { Int($0) }
   }
 
-  /// The classes of which the authentication must be one: those that the caller or the
-  /// configuration requests as an essential claim, else the `acr_values` of either.
+  /// The classes of which the authentication must be one: the `acr_values` of the caller or of the
+  /// configuration, and of these the ones that either requests as an essential claim, if it does.
   private var acrValues: [String]? {
     let claims = request.hints["claims"] ?? provider.settings.extraAuthorize["claims"]
-    if let essential = OIDCRequest.essentialClasses(in: claims) {
-      return essential
-    }
     let text = request.hints["acr_values"] ?? provider.settings.extraAuthorize["acr_values"]
     let values = text?.split(separator: " ").map(String.init) ?? []
-    return values.isEmpty ? nil : values
+    guard let essential = OIDCRequest.essentialClasses(in: claims) else {
+      return values.isEmpty ? nil : values
+    }
+    return values.isEmpty
+      ? essential
+      : essential.filter { name in values.contains { $0.hasSameBytes(as: name) } }
   }
 }
 
