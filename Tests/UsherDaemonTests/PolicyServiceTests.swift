@@ -27,6 +27,12 @@ struct PolicyServiceTests {
     rule.hours = try hours.map { (text) throws(UsherConfig.SettingError) in
       [try OpeningHours(setting: text)]
     }
+    return try service(of: rule, names: names)
+  }
+
+  private func service(
+    of rule: ClientRule, names: PrincipalResolver? = nil
+  ) throws -> PolicyService {
     var config = Config()
     config.providers = [try .sample()]
     config.clients = [rule]
@@ -54,6 +60,43 @@ struct PolicyServiceTests {
     var then = check
     then.at = moment.settingText
     #expect(try await service.check(then).allowed)
+  }
+
+  @Test(
+    "policy.check decides about a start as flow.start does, also about what the call leaves out",
+    arguments: [
+      ("clientCredentials", nil, nil, false), ("clientCredentials", "a", nil, true),
+      ("clientCredentials", "a b", nil, false), ("jwtBearer", nil, "robot", false),
+      ("jwtBearer", "a", "robot", true), ("jwtBearer", "a", "ada", false),
+      ("jwtBearer", "a", nil, false), ("authorize", nil, nil, true), ("authorize", "b", nil, true),
+    ] as [(String, String?, String?, Bool)])
+  func start(kind: String, scope: String?, subject: String?, isAllowed: Bool) async throws {
+    var rule = ClientRule(
+      name: "till", match: ClientMatch(user: .id(1000)),
+      allow: [try AccessPattern(setting: "flow.start work")])
+    rule.scopes = ["a"]
+    if kind == "jwtBearer" { rule.accounts = [try AccountSelector(setting: "subject:robot")] }
+    let service = try service(of: rule)
+    let check = PolicyCheck(
+      user: "1000", method: "flow.start", provider: .work, kind: kind, subject: subject,
+      scope: scope)
+    #expect(try await service.check(check).allowed == isAllowed)
+  }
+
+  @Test("policy.check decides about the audience of a sign-in, if the question names one")
+  func audience() async throws {
+    var rule = ClientRule(
+      name: "till", match: ClientMatch(user: .id(1000)),
+      allow: [try AccessPattern(setting: "flow.start work")])
+    rule.audiences = ["https://a.example"]
+    let service = try service(of: rule)
+    for (audience, isAllowed) in [
+      ("https://a.example", true), ("https://b.example", false), (nil, true),
+    ] as [(String?, Bool)] {
+      let check = PolicyCheck(
+        user: "1000", method: "flow.start", provider: .work, kind: "authorize", audience: audience)
+      #expect(try await service.check(check).allowed == isAllowed, "\(audience ?? "none")")
+    }
   }
 
   @Test("policy.check resolves user names and, for a user alone, the user's groups")
