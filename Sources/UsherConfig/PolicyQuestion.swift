@@ -9,15 +9,16 @@ extension Policy {
   ///   - config: The configuration that the policy was made from.
   ///   - now: The local time, which is used if the request names none.
   ///   - names: Resolves users and groups. It may block, so an event loop must not call this.
-  ///   - usesAccount: Whether the call starts a flow that uses an account's token.
+  ///   - complete: Adds to the request what the kind of flow determines that the call starts.
   ///   - subordinateTo: Returns the users that a uid may be a subordinate id of.
   /// - Throws: `invalidParams` with the field whose value is malformed or names an unknown object.
   package func answer(
     _ check: PolicyCheck, of config: Config, at now: WeekMinute, names: PrincipalResolver,
-    usesAccount: Bool = false, subordinateTo: (UInt32) -> [SubordinateOwner] = { _ in [] }
+    complete: (inout PolicyRequest) -> Void = { _ in },
+    subordinateTo: (UInt32) -> [SubordinateOwner] = { _ in [] }
   ) throws(UsherError) -> PolicyCheck.Reply {
     var request = try check.request(of: config, at: now)
-    request.usesAccount = usesAccount
+    complete(&request)
     var caller = try check.caller(of: config, names)
     if caller.uid != PolicyCheck.nobody { caller.subordinateTo = subordinateTo(caller.uid) }
     // The kernel reports to a daemon that is not root only the programs of its own user's
@@ -116,6 +117,7 @@ extension PolicyCheck {
     }
     request.scopes = scope.map { $0.split(separator: " ").map(String.init) }
     if request.permission == TokenGet.name, kind == nil { request.audiences = [audience ?? ""] }
+    if method == FlowStart.name { request.audiences = audience.map { [$0] } }
     request.weekMinute =
       try at.map { (text) throws(UsherError) -> WeekMinute in try Self.read(text, "at") } ?? now
     return request

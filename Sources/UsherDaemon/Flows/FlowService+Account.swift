@@ -56,17 +56,28 @@ extension FlowService {
 
   /// Returns the subject for whom a flow gets tokens without a sign-in; nil for any other flow.
   func subject(of call: FlowStart) -> String? {
-    guard call.kind == OIDCJWTBearerGrant.kind,
-      let settings = engine.dependencies.configStore.current.provider(call.provider)?.settings
-        .view(as: OIDCSettings.self)
-    else { return nil }
-    return settings.jwtBearer.subject(
-      named: call.params["subject"]?.stringValue, clientID: settings.clientID)
+    engine.dependencies.configStore.current.subject(
+      ofFlow: call.kind, at: call.provider, named: call.params["subject"]?.stringValue)
   }
 
   private func type(of call: FlowStart) -> (any FlowMachine.Type)? {
     engine.dependencies.configStore.current.provider(call.provider)
       .flatMap { ProviderRegistry.flow(call.kind, of: $0.settings.variety) }
+  }
+}
+
+extension ConfigSnapshot {
+  /// Returns the subject for whom a flow gets tokens without a sign-in (RFC 7523 §2.1); nil for a
+  /// flow of any other kind.
+  ///
+  /// - Parameter subject: The subject that the caller names; nil if it names none.
+  func subject(
+    ofFlow kind: String, at provider: ProviderName, named subject: String?
+  ) -> String? {
+    guard kind == OIDCJWTBearerGrant.kind,
+      let settings = self.provider(provider)?.settings.view(as: OIDCSettings.self)
+    else { return nil }
+    return settings.jwtBearer.subject(named: subject, clientID: settings.clientID)
   }
 }
 
@@ -98,9 +109,15 @@ extension PolicyRequest {
       method: FlowStart.name, provider: call.provider.rawValue, kind: call.kind,
       operation: call.operation)
     audiences = call.params["audiences"]?.arrayValue?.compactMap(\.stringValue)
-    // No person decides at the provider about the scope of these tokens.
-    if [OIDCClientCredentials.kind, OIDCJWTBearerGrant.kind].contains(call.kind) {
-      scopes = Self.scopes(call.params["scope"]?.stringValue ?? "")
-    }
+    scopes = Self.scopes(ofFlow: call.kind, call.params["scope"]?.stringValue)
+  }
+
+  /// Returns the scopes by which rules decide about the start of a flow; nil for a sign-in, in
+  /// which a person decides at the provider.
+  ///
+  /// - Parameter scope: The scope that the call names; nil if it names none.
+  static func scopes(ofFlow kind: String, _ scope: String?) -> [String]? {
+    let isUnattended = [OIDCClientCredentials.kind, OIDCJWTBearerGrant.kind].contains(kind)
+    return isUnattended ? scopes(scope ?? "") : nil
   }
 }

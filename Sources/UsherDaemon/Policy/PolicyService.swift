@@ -25,7 +25,7 @@ struct PolicyService: Sendable {
       () throws(UsherError) in
       try snapshot.policy.answer(
         check, of: snapshot.config, at: now, names: names,
-        usesAccount: snapshot.startsFlowWithAccount(check),
+        complete: { snapshot.complete(&$0, of: check) },
         subordinateTo: { subordinates.owners(ofSubordinate: $0) })
     }
   }
@@ -34,11 +34,16 @@ struct PolicyService: Sendable {
 }
 
 extension ConfigSnapshot {
-  fileprivate func startsFlowWithAccount(_ check: PolicyCheck) -> Bool {
-    guard check.method == FlowStart.name, let kind = check.kind,
-      let provider = check.provider.flatMap({ self.provider($0) })
-    else { return false }
-    return ProviderRegistry.flow(kind, of: provider.settings.variety)?
+  /// Adds to the request of a call of `flow.start` what its kind of flow determines.
+  fileprivate func complete(_ request: inout PolicyRequest, of check: PolicyCheck) {
+    guard check.method == FlowStart.name else { return }
+    request.scopes = check.kind.flatMap { PolicyRequest.scopes(ofFlow: $0, check.scope) }
+    guard let kind = check.kind, let name = check.provider, let provider = provider(name) else {
+      return
+    }
+    request.subject = subject(ofFlow: kind, at: name, named: check.subject)
+    request.usesAccount =
+      ProviderRegistry.flow(kind, of: provider.settings.variety)?
       .usesAccount(isNamed: check.account != nil || check.subject != nil) ?? false
   }
 }
