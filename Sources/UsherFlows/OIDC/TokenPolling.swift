@@ -75,7 +75,8 @@ extension TokenPollingMachine {
   ///
   /// - Parameter requested: The delay that the provider asks for; nil for the usual interval.
   mutating func show(
-    _ polling: TokenPolling<Authorization>, problem: Problem? = nil, after requested: Duration? = nil
+    _ polling: TokenPolling<Authorization>, problem: Problem? = nil,
+    after requested: Duration? = nil
   ) -> Answer<OIDCCall> {
     wait(copy(polling) { $0.isAsking = false })
     self.problem = problem

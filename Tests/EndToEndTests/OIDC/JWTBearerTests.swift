@@ -177,7 +177,8 @@ struct JWTBearerTests {
     #expect(try introspect(renewed)["sub"] == "usr_alice")
   }
 
-  @Test("while the provider does not know the key, the account gets no token, and next names the flow")
+  @Test(
+    "while the provider does not know the key, the account gets no token, and next names the flow")
   func unknownKey() throws {
     _ = try begin(["subject": "usr_alice", "scope": "a b"])
     let keys = try fixture.daemon.admin().call("provider.jwks", ["provider": "robot"])
