@@ -135,6 +135,33 @@ struct TokenGrantTests {
     await fixture.close()
   }
 
+  @Test("a narrower sign-in replaces the grant if it has the class of authentication it demanded")
+  func strongerLogIn() async throws {
+    func signIn(_ token: String, scope: String, acr: String, demanding: String?) async throws {
+      var grant = AccountGrant.sample(
+        tokens: .sample(
+          token, refreshToken: "refresh-\(token)",
+          expiresAt: fixture.clock.now() + .seconds(300), scope: scope))
+      var claims = SignInClaims()
+      claims.authenticationClass = acr
+      grant.signIn = claims
+      grant.signInOptions = SignInOptions(kind: "authorize", acrValues: demanding)
+      try await fixture.repository.persist(grant)
+    }
+    try await signIn("access-1", scope: "openid profile", acr: "silver", demanding: nil)
+    let record = try #require(try fixture.repository.accounts(of: .anna).first)
+    // Nobody demanded the class, or the account has it by now.
+    try await signIn("access-2", scope: "openid", acr: "gold", demanding: nil)
+    try await signIn("access-3", scope: "openid", acr: "silver", demanding: "silver gold")
+    #expect(await fixture.outcome(TokenGet(account: record.id)) == "access-1")
+    try await signIn("access-4", scope: "openid", acr: "gold", demanding: "gold")
+    #expect(await fixture.outcome(TokenGet(account: record.id)) == "access-4")
+    let challenge = #"Bearer error="insufficient_user_authentication", acr_values="gold""#
+    #expect(
+      await fixture.outcome(TokenGet(account: record.id, challenge: challenge)) == "access-4")
+    await fixture.close()
+  }
+
   @Test("token.get for a dead grant needs a new sign-in, even with a cached token or forceRefresh")
   func dead() async throws {
     let record = try await fixture.signIn()

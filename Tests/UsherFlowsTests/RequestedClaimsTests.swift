@@ -84,6 +84,9 @@ struct RequestedClaimsTests {
     let payload = claims(nonce: nonce, ["acr": acr.map { .string($0) }]).encoded()
     driven.receive(.idTokenVerified(.genuine(payload: payload)))
     #expect((driven.completion == nil) == (driven.failure != nil))
+    // The next sign-in demands at least the same.
+    let demanded = driven.completion?.grant?.signInOptions?.acrValues
+    #expect(driven.completion == nil || demanded?.split(separator: " ").contains("gold") == true)
     return driven.failure
   }
 
