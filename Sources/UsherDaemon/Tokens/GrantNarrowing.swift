@@ -90,7 +90,11 @@ extension AccountRecord {
     let losesNothing =
       earlier.isSubset(of: scope) && earlierAudiences.isSubset(of: audiences)
     guard !losesNothing else { return nil }
-    if scope.isSubset(of: earlier), audiences.isSubset(of: earlierAudiences) { return .kept }
+    if scope.isSubset(of: earlier), audiences.isSubset(of: earlierAudiences),
+      !grant.isStronger(than: details.signIn)
+    {
+      return .kept
+    }
     let lost = access.scope.split(separator: " ").filter { !scope.contains(Array($0.utf8)) }
     return .replaced(
       lostScope: lost.joined(separator: " "),
@@ -115,6 +119,16 @@ extension [String] {
 }
 
 extension AccountGrant {
+  /// Whether the sign-in demanded classes of authentication, of which the earlier one had none. A
+  /// sign-in without a demanded class has failed.
+  fileprivate func isStronger(than earlier: SignInClaims?) -> Bool {
+    guard let demanded = signInOptions?.acrValues?.split(separator: " ").map(String.init),
+      !demanded.isEmpty
+    else { return false }
+    guard let used = earlier?.authenticationClass else { return true }
+    return !demanded.contains { $0.hasSameBytes(as: used) }
+  }
+
   /// Removes the new tokens, and takes over the account's label, its `keepAlive` and its profile
   /// members, for an account that keeps its existing grant.
   mutating func join(_ details: AccountDetails) {

@@ -284,7 +284,7 @@ extension OIDCAuthorize {
         acrValues: acrValues, account: request.account, keepAlive: request.keepAlive,
         dpopKey: attempt.dpopKey,
         request: SignInOptions(
-          kind: Self.kind, acrValues: request.hints["acr_values"], audiences: request.audiences),
+          kind: Self.kind, acrValues: demandedClasses, audiences: request.audiences),
         needsIDToken: provider.settings.hasIDTokens))
     state = .signingIn(signIn)
     problem = nil
@@ -296,6 +296,15 @@ extension OIDCAuthorize {
   /// The `max_age` of the authorization request, of the caller or of the configuration.
   private var maxAge: Int? {
     request.maxAge ?? provider.settings.extraAuthorize["max_age"].flatMap { Int($0) }
+  }
+
+  /// The classes of authentication that the caller demands, in the form of `acr_values`; nil if it
+  /// demands none.
+  private var demandedClasses: String? {
+    if let demanded = request.hints["acr_values"] { return demanded }
+    let essential = OIDCRequest.essentialClasses(in: request.hints["claims"]) ?? []
+    let words = essential.filter { !$0.isEmpty && !$0.contains(" ") }
+    return words.isEmpty ? nil : words.joined(separator: " ")
   }
 
   /// The classes of which the authentication must be one: the `acr_values` of the caller or of the
