@@ -42,6 +42,35 @@ struct AccountPlaceTests {
     #expect(record.isOf(other) && !record.isOf(provider))
   }
 
+  @Test("the ID token of an account goes only to the page of the provider that issued it")
+  func endSession() async throws {
+    for (place, isSent) in [(provider.tokenPlace, true), (other.tokenPlace, false)] {
+      var grant = AccountGrant.sample(isSent ? "usr_anna" : "usr_other")
+      grant.idToken = IDToken(
+        token: Sealed(Secret("id-token-1")), expiresAt: harness.clock.now() + .seconds(300))
+      let record = try await harness.repository.persist(grant, place: place)
+      let flow = try await harness.engine.start(
+        FlowStart(
+          provider: .work, kind: "endSession",
+          params: ["account": .string(record.id.rawValue)]),
+        owner: .anna, client: FlowClient(name: "(user)", title: "anna", uid: 1000),
+        in: try harness.engine.admit(.anna), mayHaveIDToken: { _ in true })
+      var machine = try #require(flow.snapshot.machine as? OIDCEndSession)
+      var transition = harness.dependencies.transitionContext()
+      var metadata = OIDCMetadata(issuer: "https://id.example")
+      metadata.endSessionEndpoint = "https://id.example/logout"
+      _ = machine.receive(.provider(.discovered(.found(metadata))), at: &transition)
+      _ = machine.receive(
+        .browser(.listening(redirectURI: "http://127.0.0.1:40001/callback")), at: &transition)
+      guard case .openURL(let step) = machine.view.step else {
+        Issue.record("the flow opens no page: \(machine.view.state)")
+        continue
+      }
+      #expect(step.url.contains("id_token_hint=id-token-1") == isSent)
+    }
+    await harness.http.shutdown()
+  }
+
   @Test("an account stored without a token place gets that of the provider it is first found with")
   func before() async throws {
     let record = try await restored(nil)
