@@ -1,0 +1,38 @@
+import Testing
+import UsherAPI
+import UsherConfig
+import UsherCore
+import UsherFlows
+import UsherTestKit
+
+@testable import UsherDaemon
+
+@Suite("Answers to a token exchange", .mayBlock, .timeLimit(.minutes(10)))
+struct ExchangedTokenTests {
+  private static func reply(_ accessToken: String) -> String {
+    """
+    {"access_token": "\(accessToken)", "token_type": "Bearer", "expires_in": 300, \
+    "issued_token_type": "urn:ietf:params:oauth:token-type:access_token"}
+    """
+  }
+
+  @Test("the account's own token is not handed out as the token for an audience")
+  func echoed() async throws {
+    let provider = try await ScriptedProvider()
+    let fixture = try TokenFixture(of: provider) { settings in
+      settings.audienceParameter = .audience
+      settings.tokenExchange = true
+    }
+    try await fixture.closing(provider) {
+      provider.answerFirstRefresh(Self.reply("access-1"), status: 200)
+      provider.answerRefreshes(Self.reply("access-2"))
+      let record = try await fixture.signIn()
+      let call = TokenGet(account: record.id, audience: "mail")
+      let error = try await fixture.refusal(call)
+      #expect(error?.reason == .providerProtocolError)
+      #expect(error?.message.contains("access-1") == false)
+      #expect(fixture.repository.record(record.id)?.tokens.count == 1)
+      #expect(await fixture.outcome(call) == "access-2")
+    }
+  }
+}
