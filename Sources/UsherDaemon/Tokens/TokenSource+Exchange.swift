@@ -39,7 +39,16 @@ extension TokenSource {
     let outcome = await http.send(call, for: provider)
     health.record(
       outcome, ofRefresh: record.id, of: provider, at: dependencies.clock.monotonicNow())
-    return read(outcome, dialect, record, key)
+    let exchanged = read(outcome, dialect, record, key)
+    // A rule may allow the token for the audience only, and not the account's own one.
+    if case .granted(let tokens, _) = exchanged, tokens.accessToken.unsealed() == accessToken {
+      return .failed(
+        UsherError(
+          .providerProtocolError,
+          "provider \(record.provider) returns the account's own token for the audience "
+            + "\(key.audience)"))
+    }
+    return exchanged
   }
 
   private func read(
