@@ -35,4 +35,20 @@ struct ExchangedTokenTests {
       #expect(await fixture.outcome(call) == "access-2")
     }
   }
+
+  @Test("after metadata that could not be fetched, the account waits before the next exchange")
+  func unreachable() async throws {
+    // Nothing listens at the address of this provider.
+    let fixture = try TokenFixture { settings in
+      settings.audienceParameter = .audience
+      settings.tokenExchange = true
+    }
+    let record = try await fixture.signIn()
+    let call = TokenGet(account: record.id, audience: "mail")
+    #expect(await fixture.outcome(call) == "provider_unreachable")
+    let pause = fixture.harness.health.pause(
+      for: .work, record.id, at: fixture.clock.monotonicNow())
+    #expect(pause != nil)
+    await fixture.close()
+  }
 }
