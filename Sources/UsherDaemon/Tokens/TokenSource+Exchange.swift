@@ -19,17 +19,11 @@ extension TokenSource {
   func exchange(
     _ accessToken: Secret, of record: AccountRecord, for key: TokenKey
   ) async -> Exchanged {
-    let provider: ProviderConfig
+    let (provider, dialect): (ProviderConfig, any TokenDialect)
     do throws(UsherError) {
-      provider = try usableProvider(of: record)
+      (provider, dialect) = try await usableDialect(of: record)
     } catch {
       return .failed(error)
-    }
-    let dialect: any TokenDialect
-    switch await self.dialect(of: provider, record) {
-    case .success(let found):
-      dialect = record.details.grant.dpopKey.map { found.bound(to: $0) } ?? found
-    case .failure(let error): return .failed(error)
     }
     let scope = key.scope == record.mainKey.scope ? nil : key.scope
     guard let call = dialect.exchange(accessToken, scope: scope, audience: key.audience) else {

@@ -62,22 +62,10 @@ struct TokenSource: Sendable {
   func refresh(
     _ record: AccountRecord, _ refreshToken: Secret, _ key: TokenKey
   ) async -> Refreshed {
-    let provider: ProviderConfig
+    let (provider, dialect): (ProviderConfig, any TokenDialect)
     do throws(UsherError) {
-      provider = try usableProvider(of: record)
+      (provider, dialect) = try await usableDialect(of: record)
     } catch {
-      return .failed(error)
-    }
-    let dialect: any TokenDialect
-    switch await self.dialect(of: provider, record) {
-    case .success(let found):
-      dialect = record.details.grant.dpopKey.map { found.bound(to: $0) } ?? found
-    case .failure(let error):
-      if error.reason == .providerUnreachable {
-        let outcome = CallOutcome.unreachable(message: error.message, sent: false)
-        health.record(
-          outcome, ofRefresh: record.id, of: provider, at: dependencies.clock.monotonicNow())
-      }
       return .failed(error)
     }
     guard let call = renewal(of: refreshToken, key, record, dialect) else {
@@ -170,6 +158,27 @@ struct TokenSource: Sendable {
       }
     case .unreachable(let message): throw unreachable(record, message, after: nil)
     case .unusable(let message): throw UsherError(.providerProtocolError, message)
+    }
+  }
+
+  /// Returns the provider to which a request for the account's tokens can be sent now, and the
+  /// dialect of the request, with the key to which the tokens are bound.
+  ///
+  /// If the metadata cannot be fetched, the account waits before its next request.
+  func usableDialect(
+    of record: AccountRecord
+  ) async throws(UsherError) -> (ProviderConfig, any TokenDialect) {
+    let provider = try usableProvider(of: record)
+    switch await dialect(of: provider, record) {
+    case .success(let found):
+      return (provider, record.details.grant.dpopKey.map { found.bound(to: $0) } ?? found)
+    case .failure(let error):
+      if error.reason == .providerUnreachable {
+        let outcome = CallOutcome.unreachable(message: error.message, sent: false)
+        health.record(
+          outcome, ofRefresh: record.id, of: provider, at: dependencies.clock.monotonicNow())
+      }
+      throw error
     }
   }
 
