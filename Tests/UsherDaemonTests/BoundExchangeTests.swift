@@ -40,4 +40,21 @@ struct BoundExchangeTests {
       #expect(provider.refreshes == 2)
     }
   }
+
+  @Test("the key of a refresh in progress is not given to the grant of a later sign-in")
+  func overtaken() async throws {
+    let fixture = try TokenFixture { $0.dpop = true }
+    let before = try await fixture.signIn()
+    let now = fixture.clock.now()
+    try await fixture.repository.persist(
+      .sample(
+        tokens: .sample(
+          "access-9", refreshToken: "refresh-9", expiresAt: now + .seconds(300),
+          scope: "openid profile")))
+    #expect(try await fixture.harness.refresher.bound(before).details.grant.dpopKey == nil)
+    let record = try #require(fixture.repository.record(before.id))
+    #expect(record.details.grant.dpopKey == nil)
+    #expect(try await fixture.harness.refresher.bound(record).details.grant.dpopKey != nil)
+    await fixture.close()
+  }
 }

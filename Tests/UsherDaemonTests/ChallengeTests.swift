@@ -31,4 +31,20 @@ struct ChallengeTests {
         == "reauthentication_required")
     await fixture.close()
   }
+
+  @Test("the answer to a challenge is not cached, because it depends on when the user signed in")
+  func notCached() async throws {
+    let fixture = try TokenFixture()
+    let record = try await fixture.signIn()
+    for (challenge, isCached) in [(nil, true), ("Bearer realm=api", false)] as [(String?, Bool)] {
+      let response = try fixture.tokens.get(
+        TokenGet(account: record.id, challenge: challenge), .program())
+      if case .cacheable = response {
+        #expect(isCached)
+      } else {
+        #expect(!isCached && response.atOnce != nil)
+      }
+    }
+    await fixture.close()
+  }
 }

@@ -51,4 +51,28 @@ struct ExchangedTokenTests {
     #expect(pause != nil)
     await fixture.close()
   }
+
+  @Test("a token that was exchanged for an earlier or a dead token of the account is not stored")
+  func late() async throws {
+    let fixture = try TokenFixture()
+    let record = try await fixture.signIn()
+    let subject = try #require(record.tokens[record.mainKey]).set.accessToken
+    let key = TokenKey(audience: "mail", scope: record.mainKey.scope)
+    func plan() throws -> AccountRepository.Update? {
+      try fixture.repository.update(
+        record.id, key, exchanged: .sample("access-3"), for: subject, at: fixture.clock.now(), nil)
+    }
+    #expect(try plan()?.record.tokens[key] != nil)
+    #expect(try plan()?.record.tokens[key]?.set.refreshToken == nil)
+    try await fixture.signIn("access-2")
+    #expect(try plan()?.record.id == nil)
+    try await fixture.signIn("access-1")
+    #expect(try plan()?.record.id == record.id)
+    let used = fixture.repository.record(record.id)?.details.grant.refreshToken
+    try await fixture.repository.write(
+      fixture.repository.update(
+        record.id, endedWith: ProviderErrorCode(name: .work, code: "invalid_grant"), of: used))
+    #expect(try plan()?.record.id == nil)
+    await fixture.close()
+  }
 }

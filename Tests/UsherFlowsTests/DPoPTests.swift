@@ -63,6 +63,10 @@ struct DPoPTests {
         for: Array(text[..<dot].utf8)))
     let plain = try parts(key.proof(for: .init(method: "GET", url: issuer), at: moment())).claims
     #expect(plain["ath"] == nil && plain["nonce"] == nil)
+    let fragment = DPoPKey.Request(method: "GET", url: "https://api.example.com/a#b?c")
+    #expect(
+      try parts(key.proof(for: fragment, at: moment())).claims["htu"]
+        == "https://api.example.com/a")
     #expect(throws: UsherError.self) { try DPoPKey(stored: Secret("no key")) }
   }
 
@@ -79,6 +83,16 @@ struct DPoPTests {
     #expect(nonces.nonce(for: "https://two.example:8443") == "b")
     #expect(nonces.nonce(for: "https://two.example/") == nil)
     #expect(nonces.nonce(for: "http://one.example/token") == nil)
+  }
+
+  @Test("the nonces of many servers do not fill the memory")
+  func manyNonces() {
+    var nonces = DPoPNonces()
+    for number in 0...256 {
+      nonces.record(reply([:], headers: ["dpop-nonce": "n"]), from: "https://a\(number).example/")
+    }
+    #expect(nonces.nonce(for: "https://a0.example/") == nil)
+    #expect(nonces.nonce(for: "https://a256.example/") == "n")
   }
 
   @Test("only a refusal with the error use_dpop_nonce and a nonce demands another proof")
@@ -171,6 +185,23 @@ struct DPoPTests {
       Issue.record("a Bearer token is accepted")
       return
     }
+  }
+
+  @Test("a grant that has a key accepts no Bearer token, even if the setting was removed")
+  func settingRemoved() throws {
+    let dialect = OIDCTokens(provider: Provider(try provider())!, metadata: metadata())
+      .bound(to: dpopKey())
+    let request = TokenRequest(provider: name, scope: "a")
+    guard case .unreadable = dialect.read(tokenReply(), to: request, at: now) else {
+      Issue.record("a Bearer token is accepted")
+      return
+    }
+    let bound = dialect.read(tokenReply(["token_type": "DPoP"]), to: request, at: now)
+    guard case .granted(let tokens) = bound else {
+      Issue.record("a token of type DPoP is refused")
+      return
+    }
+    #expect(tokens.tokenType == "DPoP")
   }
 
   @Test("a provider that lists other algorithms than ES256 is refused before the browser opens")
