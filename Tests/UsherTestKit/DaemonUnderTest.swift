@@ -168,6 +168,13 @@ package final class DaemonUnderTest: @unchecked Sendable {
     try start(environment: environment)
   }
 
+  /// Replaces the configuration and applies it, which must succeed.
+  package func reload(config: String) throws {
+    try place.write(config, to: "usherd.toml")
+    let problems = try admin().call("system.reload")["problems"]
+    guard problems == [] else { throw TestError("the reload failed: \(problems ?? .null)") }
+  }
+
   /// Sets a credential on the admin socket, as `usherctl credential set` does.
   package func setCredential(_ name: String, _ value: String) throws {
     _ = try admin().call("credential.set", ["name": .string(name), "value": .string(value)])

@@ -90,8 +90,7 @@ struct ChallengeTests {
       allow = ["token.get demo"]
       scopes = ["email"]
       """
-    try fixture.daemon.place.write(fixture.sandbox.provider() + rule, to: "usherd.toml")
-    #expect(try fixture.daemon.admin().call("system.reload")["problems"] == [])
+    try fixture.daemon.reload(config: fixture.sandbox.provider() + rule)
     for challenge in [Self.stepUp, "Bearer realm=api", "no challenge"] {
       let error = try fixture.app.error(of: "token.get", params(challenge))
       #expect(error.data["reason"] == "permission_denied", "\(error.text)")

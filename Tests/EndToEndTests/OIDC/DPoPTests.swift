@@ -195,10 +195,9 @@ struct DPoPTests {
     #expect(before["tokenType"] == "Bearer")
     let file = fixture.daemon.place.file("usherd.toml")
     let text = try String(contentsOf: URL(filePath: file), encoding: .utf8)
-    try fixture.daemon.place.write(
-      text.replacing("client_id = \"usher\"", with: "client_id = \"usher\"\ndpop = true"),
-      to: "usherd.toml")
-    #expect(try fixture.daemon.admin().call("system.reload")["problems"] == [])
+    try fixture.daemon.reload(
+      config: text.replacing(
+        "client_id = \"usher\"", with: "client_id = \"usher\"\ndpop = true"))
     #expect(try fixture.token() == before)
     try fixture.set(["requireDPoP": true])
     try clock.advance(by: 301)
