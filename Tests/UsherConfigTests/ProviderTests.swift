@@ -188,6 +188,12 @@ struct ProviderTests {
       #expect(config.providers.allSatisfy { $0.needsRegistration })
     }
     #expect(problems(text + "client_auth = \"private_key_jwt\"\n").contains("client_credential"))
+    for auth in ["tls_client_auth", "self_signed_tls_client_auth"] {
+      for credential in ["", "client_credential = \"c\"\n"] {
+        let found = problems(text + credential + "client_auth = \"\(auth)\"\n")
+        #expect(found.contains("client_auth: needs client_id"), "\(found)")
+      }
+    }
     #expect(
       lineProblem("client_credential = \"usherd.client.work\"", in: provider)
         .contains("registrations"))

@@ -23,15 +23,18 @@ struct TLSExchange {
 
   /// - Parameters:
   ///   - isTrusted: Whether the client trusts the server's certificate.
+  ///   - authorities: The content of `ca_file` in place of that certificate; nil: the file that
+  ///     `ca_file` names does not exist.
   ///   - call: Creates the call from metadata whose endpoints are all the server.
   func outcome(
-    isTrusted: Bool = true, of call: (OIDCMetadata) -> OIDCCall = Self.redemption
+    isTrusted: Bool = true, authorities: String? = TLSServer.certificate,
+    of call: (OIDCMetadata) -> OIDCCall = Self.redemption
   ) async throws -> CallOutcome {
-
     var provider = try ProviderConfig.sample()
     provider.http.requestTimeoutSeconds = 10
     if isTrusted {
-      provider.http.caFile = try harness.place.write(TLSServer.certificate, to: "ca.pem")
+      provider.http.caFile = harness.place.file("ca.pem")
+      if let authorities { try harness.place.write(authorities, to: "ca.pem") }
     }
     var metadata = OIDCMetadata(issuer: "https://id.example")
     metadata.tokenEndpoint = server.url

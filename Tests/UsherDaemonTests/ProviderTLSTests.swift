@@ -2,6 +2,7 @@ import NIOSSL
 import Testing
 import UsherCore
 import UsherFlows
+import UsherTestKit
 
 @testable import UsherDaemon
 
@@ -34,6 +35,20 @@ struct ProviderTLSTests {
     }
     let outcome = try await exchange.outcome()
     #expect(outcome.mayBeSeen == false, "\(outcome)")
+    #expect(exchange.server.requests == 0)
+  }
+
+  @Test(
+    "a ca_file that is missing or has no certificate is named in the error, and nothing is sent",
+    arguments: [nil, "", "no certificate"] as [String?])
+  func unusableAuthorities(content: String?) async throws {
+    let exchange = try await TLSExchange(Self.answer)
+    let outcome = try await exchange.outcome(authorities: content)
+    guard case .unreachable(let message, sent: false) = outcome else {
+      Issue.record("the outcome is \(outcome)")
+      return
+    }
+    #expect(message.contains("ca_file \(exchange.harness.place.file("ca.pem"))"), "\(message)")
     #expect(exchange.server.requests == 0)
   }
 
