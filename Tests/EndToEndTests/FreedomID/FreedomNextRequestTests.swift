@@ -46,21 +46,19 @@ struct FreedomNextRequestTests {
     try warm()
     let config = try String(
       contentsOfFile: fixture.daemon.place.file("usherd.toml"), encoding: .utf8)
-    try fixture.daemon.place.write(
-      """
-      \(config)
-      [[client]]
-      name = "till"
-      match = { user = \(getuid()) }
-      allow = ["*"]
+    try fixture.daemon.reload(
+      config: """
+        \(config)
+        [[client]]
+        name = "till"
+        match = { user = \(getuid()) }
+        allow = ["*"]
 
-      """, to: "usherd.toml")
-    #expect(try fixture.daemon.admin().call("system.reload")["problems"] == [])
+        """)
     for client in clients {
       #expect(try client.reason(of: "token.get", Self.call) == "consent_required")
     }
-    try fixture.daemon.place.write(config, to: "usherd.toml")
-    #expect(try fixture.daemon.admin().call("system.reload")["problems"] == [])
+    try fixture.daemon.reload(config: config)
     try warm()
   }
 }
