@@ -230,7 +230,7 @@ extension HTTPSettings {
     // ciphers.
     tls.minimumTLSVersion = .tlsv12
     tls.cipherSuiteValues = Self.ciphers
-    if let caFile { tls.trustRoots = .file(caFile) }
+    if let caFile { tls.trustRoots = .certificates(try Self.certificates(in: caFile)) }
     if let certificate {
       tls.certificateChain = try certificate.chain.map {
         .certificate(try NIOSSLCertificate(bytes: $0, format: .der))
@@ -245,6 +245,14 @@ extension HTTPSettings {
     return configuration
   }
 
+  /// Reads the certificates here, because the library reads them when it connects, and its error
+  /// then looks like one of the connection.
+  private static func certificates(in caFile: String) throws -> [NIOSSLCertificate] {
+    guard let certificates = try? NIOSSLCertificate.fromPEMFile(caFile), !certificates.isEmpty
+    else { throw UnusableAuthorities(path: caFile) }
+    return certificates
+  }
+
   /// The permitted cipher suites: those with AEAD and forward secrecy. All suites of TLS 1.3 have
   /// both.
   private static let ciphers: [NIOTLSCipher] = [
@@ -253,6 +261,11 @@ extension HTTPSettings {
     .TLS_ECDHE_ECDSA_WITH_CHACHA20_POLY1305_SHA256, .TLS_ECDHE_RSA_WITH_AES_128_GCM_SHA256,
     .TLS_ECDHE_RSA_WITH_AES_256_GCM_SHA384, .TLS_ECDHE_RSA_WITH_CHACHA20_POLY1305_SHA256,
   ]
+}
+
+/// The error that `ca_file` cannot be read, or has no certificate.
+private struct UnusableAuthorities: Error {
+  let path: String
 }
 
 /// The error of a call that received no response.
@@ -320,6 +333,9 @@ private struct TransportError {
         + "usherctl credential set \(certificate.credential)"
     }
     return switch error {
+    case let error as UnusableAuthorities:
+      "ca_file \(error.path) is missing, cannot be read by usherd or has no certificate: name a "
+        + "file with the certificates in PEM"
     case let error as HTTPClientError where error == .deadlineExceeded || error == .readTimeout:
       "the provider did not answer in time"
     case let error as HTTPClientError where error == .connectTimeout:
