@@ -148,6 +148,9 @@ package struct OIDCSettings: SettingsSection {
     if !maySecretFollow, let message = clientAuth.violation(hasCredential: hasCredential) {
       table.reportProblem("client_auth", message)
     }
+    if clientID.isEmpty, clientAuth.usesCertificate, !table.isStored {
+      table.reportProblem("client_auth", "needs client_id: usherd registers no such client")
+    }
     if clientCredentialsGrant, !maySecretFollow, !hasCredential {
       table.reportProblem("client_credentials_grant", "needs client_credential")
     }
