@@ -106,6 +106,21 @@ struct PresetTests {
     #expect(provider.settings.type == .oauth2 || settings.scopes.contains("openid"))
   }
 
+  @Test("errors that end a grant are those of the preset, also at an OpenID provider")
+  func grantEndedErrors() throws {
+    func errors(_ preset: String, _ more: String = "") throws -> [String]? {
+      let settings = try load(entry(preset, more)).providers.first?.settings
+      return settings?.view(as: OIDCSettings.self)?.grantEndedErrors
+    }
+    #expect(try errors("codeberg") == ["unauthorized_client"])
+    #expect(try errors("codeberg", "grant_ended_errors = []") == [])
+    #expect(try errors("atlassian") == ["unauthorized_client"])
+    #expect(try errors("gitlab") == [])
+    #expect(
+      problems(entry("gitlab", "grant_ended_errors = [\"a b\"]"))
+        .hasSuffix("each must be printable ASCII without spaces"))
+  }
+
   @Test("a provider with a preset loads the same from the output of config show and from JSON")
   func roundTrip() throws {
     let config = try load(entry("github", "scopes = [\"repo\"]"))
