@@ -26,6 +26,12 @@ extension OIDCMetadata {
   package static func read(documents: [JSONValue], settings: OIDCSettings) -> Discovery {
     let issuer = settings.issuer.text
     let matching = documents.filter { $0["issuer"]?.stringValue?.hasSameBytes(as: issuer) ?? false }
+    if matching.isEmpty, let template = documents.firstTemplate {
+      return .unusable(
+        message:
+          "the issuer \(issuer) stands for many directories (tenants): set issuer to that of "
+          + "one of them, \(template)")
+    }
     if matching.isEmpty, let other = documents.first {
       return .unusable(
         message: "the metadata names another issuer than the configured one: expected \(issuer), "
@@ -98,6 +104,19 @@ extension OIDCMetadata {
         "the metadata's token_endpoint is not https, which the client's certificate needs; if the "
           + "provider has an address for mutual TLS, set it in [provider.endpoints]")
     }
+  }
+}
+
+extension [JSONValue] {
+  /// The first issuer that is a template for the directories of a server, as Microsoft Entra has it
+  /// at its addresses for all directories; nil if no document has one. No token has such an issuer,
+  /// so the daemon could not tell whose it is.
+  fileprivate var firstTemplate: String? {
+    let placeholder = "{tenantid}"
+    let template = lazy.compactMap { $0["issuer"]?.stringValue }.first {
+      $0.contains(placeholder)
+    }
+    return template.map { ProviderText.clean($0.replacing(placeholder, with: "TENANT-ID")) }
   }
 }
 

@@ -87,8 +87,10 @@ struct OIDCTokens: TokenDialect {
   func hasRevoked(_ reply: HTTPReply) -> Bool {
     let form = provider.settings.oauth2?.revocationRequest
     guard form == .slack, reply.status == 200 else {
-      // GitHub answers 422 for a token that is not valid any more.
+      // GitHub answers 422 for a token that is not valid any more, and Google 400 invalid_token.
+      // With status 401 that error is about the bearer of the request (RFC 6750 §3.1).
       return [200, 204].contains(reply.status) || (form == .github && reply.status == 422)
+        || (reply.status == 400 && reply.jsonObject?["error"] == "invalid_token")
     }
     // Slack sends an error with status 200.
     let error = reply.jsonObject?["error"]?.stringValue
