@@ -19,8 +19,7 @@ package struct OAuth2Settings: SettingsSection {
   package var tokenRequest = OIDCTokenRequest.form
   /// The values of `token_type` that mean a bearer token, in any case.
   package var tokenTypes = ["bearer"]
-  /// Error codes of the token endpoint that mean that a code or refresh token is no longer valid,
-  /// in addition to those of RFC 6749.
+  /// Error codes that end a grant, as ``OIDCSettings/grantEndedErrors``.
   package var grantEndedErrors: [String] = []
   package var revocationRequest = OAuth2RevocationRequest.standard
   /// Whether programs may get tokens for the client itself, as
@@ -89,7 +88,7 @@ package struct OAuth2Settings: SettingsSection {
     }
   }
 
-  private static func violation(names: [String]) -> String? {
+  static func violation(names: [String]) -> String? {
     names.allSatisfy { $0.consists(upTo: 128, of: \.isVisible) }
       ? nil : "each must be printable ASCII without spaces"
   }
@@ -108,6 +107,7 @@ package struct OAuth2Settings: SettingsSection {
     settings.audience = audience
     settings.narrowRefresh = narrowRefresh
     settings.revokeReplaced = revokeReplaced
+    settings.grantEndedErrors = grantEndedErrors
     settings.extraAuthorize = extraAuthorize
     settings.oauth2 = rules
     return settings
@@ -116,7 +116,7 @@ package struct OAuth2Settings: SettingsSection {
   private var rules: OAuth2Rules {
     OAuth2Rules(
       namesIssuer: issuer != nil, scopeSeparator: scopeSeparator,
-      tokenTypes: tokenTypes.map { $0.lowercased() }, grantEndedErrors: grantEndedErrors,
+      tokenTypes: tokenTypes.map { $0.lowercased() },
       revocationRequest: revocationRequest, userinfo: userinfo,
       authorizationEndpoint: paths.authorization.url(under: baseURL),
       tokenEndpoint: paths.token.url(under: baseURL),
@@ -207,7 +207,6 @@ package struct OAuth2Rules: Equatable, Sendable {
   package var scopeSeparator = OAuth2ScopeSeparator.space
   /// The values of `token_type` that mean a bearer token, in lower case.
   package var tokenTypes = ["bearer"]
-  package var grantEndedErrors: [String] = []
   package var revocationRequest = OAuth2RevocationRequest.standard
   package var userinfo = OAuth2Userinfo()
   package var authorizationEndpoint: String

@@ -58,6 +58,9 @@ package struct OIDCSettings: SettingsSection {
   /// provider end the whole grant with one token, including the new sign-in, so the operator must
   /// know that the provider does not do that.
   package var revokeReplaced = false
+  /// Error codes of the token endpoint that mean that a code or refresh token is no longer valid,
+  /// in addition to those of RFC 6749.
+  package var grantEndedErrors: [String] = []
   /// The body format of token requests. It is not a setting: each provider type has its own.
   package var tokenRequest = OIDCTokenRequest.form
   /// Whether PKCE binds a code to its flow. It is not a setting: each provider type has its own
@@ -114,6 +117,8 @@ package struct OIDCSettings: SettingsSection {
     table.setting(&clockSkewSeconds, "clock_skew_seconds", 0...300)
     table.setting(&narrowRefresh, "narrow_refresh")
     table.setting(&revokeReplaced, "revoke_replaced")
+    table.setting(
+      &grantEndedErrors, "grant_ended_errors", violation: OAuth2Settings.violation(names:))
     table.table(&jwtBearer, "jwt_bearer")
     table.table(&endpoints, "endpoints")
     table.setting(&extraAuthorize, "extra_authorize", violation: Self.violation(extra:))

@@ -56,10 +56,13 @@ extension OIDCSettings {
   /// How the token endpoint deviates from RFC 6749 in its replies.
   var replyRules: TokenReplyRules {
     guard let oauth2 else {
-      return copy(TokenReplyRules()) { if dpop { $0.tokenTypes = TokenReplyRules.dpop } }
+      return copy(TokenReplyRules()) {
+        $0.grantEndedErrors = grantEndedErrors
+        if dpop { $0.tokenTypes = TokenReplyRules.dpop }
+      }
     }
     return TokenReplyRules(
-      tokenTypes: oauth2.tokenTypes, grantEndedErrors: oauth2.grantEndedErrors,
+      tokenTypes: oauth2.tokenTypes, grantEndedErrors: grantEndedErrors,
       hasCommasInScope: true, ignoresIDToken: true)
   }
 
