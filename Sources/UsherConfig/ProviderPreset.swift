@@ -26,15 +26,14 @@ package struct ProviderPreset: TextSetting, Equatable, Sendable {
 
   /// Returns the settings for an entry with the given settings of its own.
   ///
-  /// If the entry has another `base_url`, the preset's absolute URLs are left out: they name
-  /// another company's host, to which the tokens of this server must not go.
+  /// If the entry has another `base_url` or `issuer`, the preset's absolute URLs are left out: they
+  /// name another company's host, to which the tokens of this server must not go.
   func settings(for entry: TomlTable) -> TomlTable {
-    guard entry["base_url"] != nil else { return settings }
-    return TomlTable(
+    TomlTable(
       settings.entries.map { setting in
-        guard setting.key == "paths", case .table(let paths) = setting.node.value else {
-          return setting
-        }
+        guard let server = Self.servers[setting.key], entry[server] != nil,
+          case .table(let paths) = setting.node.value
+        else { return setting }
         var setting = setting
         setting.node.value = .table(
           TomlTable(
@@ -45,6 +44,9 @@ package struct ProviderPreset: TextSetting, Equatable, Sendable {
         return setting
       })
   }
+
+  /// The settings that name a server, by the tables with addresses at that server.
+  private static let servers = ["paths": "base_url", "endpoints": "issuer"]
 
   /// The names of all presets, in alphabetical order.
   package static let names = tables.keys.sorted()

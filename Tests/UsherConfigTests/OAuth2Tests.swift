@@ -150,6 +150,19 @@ struct PresetTests {
     #expect(!config.show().contains("api.github.com"))
   }
 
+  @Test("with another issuer the preset's endpoints of the original service are not used")
+  func otherIssuer() throws {
+    func endpoint(_ more: String = "") throws -> String? {
+      let settings = try load(entry("gitlab", more)).providers.first?.settings
+      return settings?.view(as: OIDCSettings.self)?.endpoints.deviceAuthorization?.text
+    }
+    #expect(try endpoint() == "https://gitlab.com/oauth/authorize_device")
+    #expect(try endpoint("issuer = \"https://git.example\"") == nil)
+    let own = "endpoints.device_authorization = \"https://git.example/device\""
+    #expect(
+      try endpoint("issuer = \"https://git.example\"\n\(own)") == "https://git.example/device")
+  }
+
   @Test("an unknown preset is refused with the known ones and the nearest of them")
   func unknown() {
     let found = message(problems(entry("gitub")))
