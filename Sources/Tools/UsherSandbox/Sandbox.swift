@@ -102,7 +102,7 @@ package struct Sandbox: Sendable {
       GitHubBackend(context),
       AtlassianBackend(context),
       SlackBackend(context),
-    ]
+    ] + OIDCService.all.map { service -> any Backend in OIDCBackend(context, as: service) }
   }
 
   private static let loopback = [

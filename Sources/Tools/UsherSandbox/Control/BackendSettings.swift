@@ -17,8 +17,10 @@ extension BackendSettings {
   /// Returns these settings with some of them changed; `null` restores a default.
   ///
   /// Throws a refusal that names the unknown setting or the invalid value.
-  package func changed(by changes: [String: JSON]) throws(OAuthError) -> Self {
-    let defaults = try Self.members(of: Self())
+  package func changed(
+    by changes: [String: JSON], defaults: Self = Self()
+  ) throws(OAuthError) -> Self {
+    let defaults = try Self.members(of: defaults)
     var members = try Self.members(of: self)
     for (name, value) in changes {
       guard let standard = defaults[name] else {
@@ -52,25 +54,31 @@ protocol ConfigurableBackend: Actor {
 
   var settings: Settings { get set }
 
+  /// The settings that a reset restores.
+  var defaultSettings: Settings { get }
+
   /// Replaces the settings, and all that depends on them.
   func apply(_ settings: Settings)
 }
 
 extension ConfigurableBackend {
+  var defaultSettings: Settings { Settings() }
+
   func readSettings(_ call: EndpointCall) async -> Reply {
     await respondingWithOAuthErrors { .json(try JSON(encoding: settings)) }
   }
 
   func changeSettings(_ call: EndpointCall) async -> Reply {
     await respondingWithOAuthErrors {
-      apply(try settings.changed(by: try call.settingChanges()))
+      let changes = try call.settingChanges()
+      apply(try settings.changed(by: changes, defaults: defaultSettings))
       return .json(try JSON(encoding: settings))
     }
   }
 
   func resetSettings(_ call: EndpointCall) async -> Reply {
     await respondingWithOAuthErrors {
-      apply(Settings())
+      apply(defaultSettings)
       return .json(try JSON(encoding: settings))
     }
   }

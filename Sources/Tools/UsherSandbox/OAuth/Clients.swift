@@ -56,7 +56,8 @@ package struct Client: Sendable, Hashable, Codable {
   ]
 
   /// Whether the redirect URI equals a registered one. The comparison is exact, but the port of a
-  /// loopback IP literal is ignored (RFC 8252 §7.3, RFC 9700 §2.1).
+  /// loopback IP literal is ignored (RFC 8252 §7.3, RFC 9700 §2.1), and that of `localhost` for a
+  /// client that has registered it, as at Microsoft.
   package func allowsRedirect(to uri: String) -> Bool {
     redirectURIs.contains { registered in
       if registered == uri { return true }
@@ -66,7 +67,7 @@ package struct Client: Sendable, Hashable, Codable {
   }
 }
 
-/// `http://127.0.0.1:PORT/…` or `http://[::1]:PORT/…`, compared without the port.
+/// `http://127.0.0.1:PORT/…`, or the same with `[::1]` or `localhost`, compared without the port.
 private struct LoopbackURI: Equatable {
   var host: Substring
   var rest: Substring
@@ -74,7 +75,9 @@ private struct LoopbackURI: Equatable {
   init?(_ uri: String) {
     guard uri.hasPrefix("http://") else { return nil }
     let tail = uri.dropFirst("http://".count)
-    guard let host = ["127.0.0.1", "[::1]"].first(where: tail.hasPrefix) else { return nil }
+    guard let host = ["127.0.0.1", "[::1]", "localhost"].first(where: tail.hasPrefix) else {
+      return nil
+    }
     let afterHost = tail.dropFirst(host.count)
     self.host = tail.prefix(host.count)
     rest = afterHost

@@ -55,8 +55,8 @@ extension SignInBackend {
       guard allowed else { return await denied(request, call) }
       let authorization = TokenAuthorization(
         clientID: request.client.id, user: user, scope: request.scope, nonce: request.nonce,
-        authTime: authTime, accessType: request.accessType, resources: request.resources,
-        claims: request.claims, keyThumbprint: request.keyThumbprint)
+        authTime: authTime, accessType: request.accessType, prompt: request.prompt,
+        resources: request.resources, claims: request.claims, keyThumbprint: request.keyThumbprint)
       let code = ledger.tokens.issueCode(
         for: authorization, redirectURI: request.redirectURI, challenge: request.challenge,
         now: now)

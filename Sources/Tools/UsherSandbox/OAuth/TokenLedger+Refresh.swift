@@ -30,7 +30,8 @@ extension TokenLedger {
 
   /// Exchanges a refresh token for new tokens (RFC 6749 §6).
   ///
-  /// Using a superseded token revokes the whole grant (RFC 9700 §4.14.2). The scope of the new
+  /// Using a superseded token revokes the whole grant (RFC 9700 §4.14.2), unless the terms say
+  /// otherwise. The scope of the new
   /// access token may be narrower than the granted one, never wider. An audience must be one of the
   /// resources of the authorization request (RFC 8707 §2.2). The refresh token of a public client
   /// is bound to the first key of which a request has a proof (RFC 9449 §5).
@@ -51,6 +52,9 @@ extension TokenLedger {
     }
     guard !grant.revoked else { throw OAuthError("invalid_grant", "the grant is revoked") }
     guard !known.superseded else {
+      guard terms.reuseEndsGrant else {
+        throw OAuthError("invalid_grant", "a superseded refresh token was reused")
+      }
       revokeGrant(known.grant)
       throw OAuthError(
         "invalid_grant", "a superseded refresh token was reused; the grant is revoked")
@@ -66,7 +70,7 @@ extension TokenLedger {
     if let audience, !grant.authorization.resources.contains(audience) {
       throw OAuthError("invalid_target", "the grant does not include this resource")
     }
-    supersedeParent(token, known)
+    if terms.rotation != .additional { supersedeParent(token, known) }
     if terms.refreshEndsAccessTokens { accessTokens.removeAll { $0.grant == known.grant } }
     var authorization = grant.authorization
     authorization.keyThumbprint = key
@@ -92,7 +96,7 @@ extension TokenLedger {
   ) -> String? {
     switch terms.rotation {
     case .off: return nil
-    case .graceful: break
+    case .graceful, .additional: break
     case .strict: refreshTokens.update(token) { $0.superseded = true }
     }
     return addRefreshToken(to: grant, parent: token, scope: scope, now: now)

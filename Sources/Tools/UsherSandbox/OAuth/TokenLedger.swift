@@ -12,6 +12,8 @@ package struct TokenAuthorization: Sendable, Hashable {
   /// The parameter `access_type` of the authorization request, which Google has in place of the
   /// scope `offline_access`.
   package var accessType: String?
+  /// The parameter `prompt` of the authorization request.
+  package var prompt: String?
   /// The resources that the authorization request named (RFC 8707 §2).
   package var resources: [String] = []
   /// The resource for which an access token is; nil for one without.
@@ -50,6 +52,8 @@ package struct TokenTerms: Sendable, Hashable {
     case graceful
     /// The token stays valid and the response contains no new one.
     case off = "none"
+    /// The token stays valid, and so does the new one that the response contains.
+    case additional
   }
 
   /// Which grants include a refresh token.
@@ -60,6 +64,11 @@ package struct TokenTerms: Sendable, Hashable {
     case withScope(String)
     /// Grants whose authorization request had `access_type=offline`, and those of devices.
     case withOfflineAccessType
+    /// Those of ``withOfflineAccessType``, if the authorization request had `prompt=consent` or the
+    /// user had no grant for the client yet, as at Google.
+    case withNewConsent
+    /// Grants of devices.
+    case forDevices
   }
 
   package var accessTokenSeconds: Int
@@ -71,6 +80,10 @@ package struct TokenTerms: Sendable, Hashable {
   package var bindsRefreshScope = false
   /// Whether a refresh invalidates the earlier access tokens of its grant.
   package var refreshEndsAccessTokens = false
+  /// Whether the use of a replaced refresh token revokes its grant (RFC 9700 §4.14.2).
+  package var reuseEndsGrant = true
+  /// Whether a new grant replaces the refresh tokens of the user's earlier grants for the client.
+  package var newGrantReplacesRefreshTokens = false
   package var accessTokenPrefix = "at_"
   package var refreshTokenPrefix = "rt_"
 }
@@ -113,11 +126,15 @@ package struct TokenLedger: Sendable {
     _ authorization: TokenAuthorization, now: Date
   ) -> (grant: String, tokens: IssuedTokens) {
     let grant = tokenGenerator.token("gr")
+    let earlier = earlierGrants(authorization)
+    if terms.newGrantReplacesRefreshTokens {
+      refreshTokens.updateAll { if earlier.contains($0.grant) { $0.superseded = true } }
+    }
     grants.insert(
       Grant(authorization: authorization), for: grant,
       until: now.addingTimeInterval(Self.grantSeconds), now: now)
     var tokens = accessTokens(for: grant, authorization, scope: authorization.scope, now: now)
-    if includesRefreshToken(authorization) {
+    if includesRefreshToken(authorization, isFirst: earlier.isEmpty) {
       tokens.refreshToken = addRefreshToken(to: grant, parent: nil, now: now)
     }
     return (grant, tokens)
@@ -146,12 +163,30 @@ package struct TokenLedger: Sendable {
     return accessTokens(for: grant, authorization, scope: scope, audience: audience, now: now)
   }
 
-  private func includesRefreshToken(_ authorization: TokenAuthorization) -> Bool {
-    switch terms.refreshTokens {
+  /// Returns the grants that the user has already given the client and that are not revoked; empty
+  /// if the terms do not depend on them.
+  private func earlierGrants(_ authorization: TokenAuthorization) -> Set<String> {
+    guard terms.newGrantReplacesRefreshTokens || terms.refreshTokens == .withNewConsent else {
+      return []
+    }
+    let earlier = grants.listing.filter { _, grant, _, _ in
+      !grant.revoked && grant.authorization.clientID == authorization.clientID
+        && grant.authorization.user.sub == authorization.user.sub
+    }
+    return Set(earlier.map(\.key))
+  }
+
+  /// - Parameter isFirst: Whether the user has no other grant for the client.
+  private func includesRefreshToken(_ authorization: TokenAuthorization, isFirst: Bool) -> Bool {
+    let isOffline = authorization.accessType == "offline"
+    return switch terms.refreshTokens {
     case .never: false
     case .always: true
     case .withScope(let word): authorization.scope.contains(word)
-    case .withOfflineAccessType: authorization.accessType == "offline" || authorization.isDevice
+    case .withOfflineAccessType: isOffline || authorization.isDevice
+    case .withNewConsent:
+      (isOffline && (isFirst || authorization.prompt == "consent")) || authorization.isDevice
+    case .forDevices: authorization.isDevice
     }
   }
 
@@ -201,6 +236,18 @@ package struct TokenLedger: Sendable {
       throw OAuthError("invalid_grant", "the token was issued to another client")
     }
     if refresh != nil { revokeGrant(id) } else { accessTokens.remove(token) }
+  }
+
+  /// Revokes the grant of a token of either kind.
+  ///
+  /// - Returns: Whether the token was valid.
+  mutating func revokeGrant(ofToken token: String, now: Date) -> Bool {
+    let refresh = refreshTokens.value(token, now: now).flatMap { $0.superseded ? nil : $0.grant }
+    guard let id = refresh ?? accessTokens.value(token, now: now)?.grant,
+      let grant = grants.value(id, now: now), !grant.revoked
+    else { return false }
+    revokeGrant(id)
+    return true
   }
 
   /// Invalidates all access tokens. Refresh tokens stay valid.

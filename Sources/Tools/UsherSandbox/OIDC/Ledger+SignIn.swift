@@ -13,6 +13,8 @@ package struct AuthorizationRequest: Sendable, Hashable {
   package var loginHint: String?
   /// The parameter `access_type`.
   package var accessType: String?
+  /// The parameter `prompt`.
+  package var prompt: String?
   /// The resources for which tokens will be requested (RFC 8707 §2).
   package var resources: [String] = []
   package var claims = RequestedClaims()

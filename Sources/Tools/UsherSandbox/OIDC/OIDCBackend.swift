@@ -8,6 +8,8 @@ package actor OIDCBackend: Backend {
   /// The clients that have registered themselves, by their ids.
   var registrations: [String: Registration] = [:]
   nonisolated let path: String
+  /// The well-known service as which this provider behaves; nil if it is the sandbox's own.
+  nonisolated let service: OIDCService?
   var settings = OIDCBackendSettings()
   var ledger: Ledger
   var keys: SigningKeys
@@ -18,15 +20,34 @@ package actor OIDCBackend: Backend {
     self.context = context
     self.clients = ClientRegistry(clients)
     self.path = path
+    service = nil
     ledger = Ledger(tokenGenerator: context.tokenGenerator)
+    keys = SigningKeys()
+  }
+
+  /// Creates a provider that behaves as a well-known service.
+  init(_ context: BackendContext, as service: OIDCService) {
+    self.context = context
+    clients = ClientRegistry([service.client])
+    path = service.path
+    self.service = service
+    settings = service.settings
+    ledger = Ledger(
+      tokenGenerator: context.tokenGenerator, terms: service.terms(service.settings))
+    ledger.deviceTerms = service.settings.deviceTerms
     keys = SigningKeys()
   }
 
   nonisolated func issuer(_ call: EndpointCall) -> String { call.base + path }
 
-  package nonisolated var title: String { "OpenID provider" }
+  package nonisolated var title: String { service?.title ?? "OpenID provider" }
 
   package nonisolated var endpoints: [Endpoint] {
+    service.map(endpoints(of:)) ?? ownEndpoints + registrationEndpoints + resourceEndpoints
+  }
+
+  /// The endpoints that a stand-in for a service may have, too.
+  nonisolated var ownEndpoints: [Endpoint] {
     [
       Endpoint("discovery", .get, "\(path)/.well-known/openid-configuration", handle: discovery),
       Endpoint(
@@ -48,7 +69,7 @@ package actor OIDCBackend: Backend {
       Endpoint("device_page", .get, "\(path)/device", handle: devicePage),
       Endpoint("backchannel", .post, "\(path)/bc-authorize", handle: authenticateUser),
       Endpoint("logout", .get, "\(path)/logout", handle: endSession),
-    ] + registrationEndpoints + resourceEndpoints
+    ]
   }
 
   private nonisolated var registrationEndpoints: [Endpoint] {
@@ -73,7 +94,8 @@ package actor OIDCBackend: Backend {
   }
 
   package nonisolated var controls: [Endpoint] {
-    [
+    if let service { return controls(of: service) }
+    return [
       Endpoint("settings", .get, "/_control/settings", handle: readSettings),
       Endpoint("settings", .post, "/_control/settings", handle: changeSettings),
       Endpoint("settings", .delete, "/_control/settings", handle: resetSettings),
@@ -89,6 +111,7 @@ package actor OIDCBackend: Backend {
   }
 
   package nonisolated func links(base: String) -> [Link] {
+    if let service { return links(of: service, base: base) }
     let issuer = base + path
     return [
       Link("Discovery document", "\(issuer)/.well-known/openid-configuration"),
@@ -98,19 +121,20 @@ package actor OIDCBackend: Backend {
   }
 
   package nonisolated func configurationSample(base: String) -> String {
-    """
-    [[provider]]
-    name = "sandbox"
-    type = "oidc"
-    issuer = "\(base)\(path)"
-    client_id = "usher"
-    scopes = ["openid", "profile", "email", "offline_access"]
-    redirect = "loopback"
+    if let service { return service.configurationSample(base: base) }
+    return """
+      [[provider]]
+      name = "sandbox"
+      type = "oidc"
+      issuer = "\(base)\(path)"
+      client_id = "usher"
+      scopes = ["openid", "profile", "email", "offline_access"]
+      redirect = "loopback"
 
-    # Or the client with a secret. The secret is s3cret:with/odd+chars
-    # client_id = "usher-confidential"
-    # client_credential = "sandbox-secret"
-    """
+      # Or the client with a secret. The secret is s3cret:with/odd+chars
+      # client_id = "usher-confidential"
+      # client_credential = "sandbox-secret"
+      """
   }
 }
 

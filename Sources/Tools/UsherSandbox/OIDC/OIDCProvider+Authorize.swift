@@ -18,9 +18,11 @@ extension OIDCBackend {
     }
     do {
       let request = try AuthorizationRequest(form, client: client, redirectURI: redirectURI)
+      try service?.check(request.scope)
       let begun = ledger.begin(.authorization(request), now: context.clock.now())
       return loginPage(.authorization(request), begun.id, begun.csrf, username: request.loginHint)
     } catch {
+      if service?.showsRefusals == true { return context.pages.failure(error) }
       let target = ResponseTarget(
         clientID: client.id, redirectURI: redirectURI, state: form["state"],
         mode: (try? ResponseMode(form)) ?? .query)
@@ -98,7 +100,8 @@ extension AuthorizationRequest {
       client: client, responseMode: mode, redirectURI: redirectURI, state: form["state"],
       scope: try Scope.parse(form["scope"]), nonce: form["nonce"], challenge: challenge,
       loginHint: form["login_hint"], accessType: form["access_type"],
-      resources: form.audiences, claims: try RequestedClaims(form["claims"]),
+      prompt: form["prompt"], resources: form.audiences,
+      claims: try RequestedClaims(form["claims"]),
       keyThumbprint: form["dpop_jkt"])
   }
 }

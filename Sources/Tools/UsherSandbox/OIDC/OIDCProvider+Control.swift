@@ -1,9 +1,12 @@
 extension OIDCBackend: ConfigurableBackend {
+  var defaultSettings: OIDCBackendSettings { service?.settings ?? OIDCBackendSettings() }
+
   func apply(_ settings: OIDCBackendSettings) {
     self.settings = settings
-    ledger.tokens.terms = settings.terms
+    ledger.tokens.terms = service?.terms(settings) ?? settings.terms
     ledger.deviceTerms = settings.deviceTerms
-    context.clock.offset = settings.clockOffsetSeconds
+    // The clock is that of the whole sandbox.
+    if service == nil { context.clock.offset = settings.clockOffsetSeconds }
   }
 
   /// Rotates the keys. `{"removeOld": true}` removes the old keys from the key set.

@@ -7,8 +7,10 @@ extension OIDCBackend {
       guard !settings.fapi2 else {
         throw OAuthError("unauthorized_client", "FAPI 2.0 has no profile of this grant")
       }
+      let scope = try Scope.parse(form["scope"])
+      try service?.check(scope)
       let start = ledger.startDevice(
-        client: client, scope: try Scope.parse(form["scope"]), resources: form.audiences,
+        client: client, scope: scope, resources: form.audiences,
         now: context.clock.now())
       let page = "\(issuer(call))/device"
       var members = start.members(page: page)

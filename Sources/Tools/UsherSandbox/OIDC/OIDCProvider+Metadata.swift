@@ -15,7 +15,11 @@ extension OIDCBackend {
     "invalid_request", "the metadata is elsewhere", status: 404)
 
   private func document(_ call: EndpointCall) -> Reply {
-    let issuer = issuer(call)
+    .json(.object(metadata(issuer: issuer(call))))
+  }
+
+  /// - Parameter issuer: The issuer, below which the endpoints are.
+  func metadata(issuer: String) -> [String: JSON] {
     func url(_ name: String) -> JSON { .string("\(issuer)/\(name)") }
     let methods: JSON = [
       "none", "client_secret_basic", "client_secret_post", "tls_client_auth",
@@ -72,7 +76,8 @@ extension OIDCBackend {
     ]
     describeProfile(&document)
     if let base = context.tls?.base { describeTLS(&document, at: base + path) }
-    return .json(.object(document.applying(overrides: settings.discovery)))
+    if let service { document = document.filter { service.metadata.contains($0.key) } }
+    return document.applying(overrides: settings.discovery)
   }
 
   /// Adds what RFC 8705 defines: the addresses for clients with certificates, and whether tokens
