@@ -330,7 +330,7 @@ let package = Package(
       ],
       swiftSettings: strict),
     endToEndTests("LocalAuth"),
-    endToEndTests("OIDC"),
+    endToEndTests("OIDC", ["UsherConfig"]),
     endToEndTests("Paysafe", ["UsherKit", "SeedExamples", "UsherKitUIKitShim", crypto]),
     endToEndTests(
       "Peers",

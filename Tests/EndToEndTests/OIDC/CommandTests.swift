@@ -8,18 +8,8 @@ struct CommandTests {
     "usherctl login prints the page and waits for the sign-in; usherctl token get prints the token")
   func signIn() throws {
     let fixture = try OIDCFixture()
-    let place = try TemporaryDirectory()
-    let program = try RunningProgram(
-      BuiltProduct.path("usherctl"),
-      ["login", "demo", "--no-browser", "--socket", fixture.daemon.socketPath],
-      log: place.file("log"))
-    var page = ""
-    try eventually("usherctl prints the page's URL: \(program.log)") {
-      page = program.log.firstMatch(of: /http:\S+/).map { String($0.0) } ?? ""
-      guard !page.isEmpty || program.isRunning else { throw TestError(program.log) }
-      return !page.isEmpty
-    }
-    try Person.signIn(at: page)
+    let program = try fixture.daemon.startUsherctl(["login", "demo", "--no-browser"])
+    try Person.signIn(at: program.printed("the page's URL", /http:\S+/))
     #expect(try program.exitStatus() == 0)
     #expect(program.log.contains("signed in"))
     let (status, output, errors) = try fixture.daemon.usherctl(["token", "get", "demo"])

@@ -209,28 +209,4 @@ struct OAuth2Tests {
     let bad = try fixture.daemon.usherctl(["provider", "check", service])
     #expect(bad.0 != 0 && bad.1.contains("it refuses the client"), "\(bad)")
   }
-
-  @Test("usherctl signs in at GitHub with a device code, and prints the token")
-  func command() throws {
-    let place = try TemporaryDirectory()
-    let program = try RunningProgram(
-      BuiltProduct.path("usherctl"),
-      [
-        "login", "github", "--kind", "device", "--no-browser", "--socket",
-        fixture.daemon.socketPath,
-      ],
-      log: place.file("log"))
-    var code = ""
-    try eventually("usherctl prints the code: \(program.log)") {
-      code = program.log.firstMatch(of: /[A-Z]{4}-[A-Z]{4}/).map { String($0.0) } ?? ""
-      guard !code.isEmpty || program.isRunning else { throw TestError(program.log) }
-      return !code.isEmpty
-    }
-    _ = try Person.decide(at: "\(fixture.sandbox.base)/github/login/device", userCode: code)
-    try eventually("usherctl ends", moving: clock) { !program.isRunning }
-    #expect(try program.exitStatus() == 0)
-    let (status, output, errors) = try fixture.daemon.usherctl(["token", "get", "github"])
-    #expect(status == 0, "\(errors)")
-    #expect(output.hasPrefix("gho_"))
-  }
 }
