@@ -152,18 +152,55 @@ struct BackchannelTests {
     #expect(driven.flow.view.problem?.message.contains("approve") == true)
   }
 
-  @Test("a request that may have reached the provider is not repeated; one that has not is")
-  func lostRequest() throws {
+  @Test("a request that has certainly not been accepted is repeated")
+  func unsentRequest() throws {
+    for outcome in [
+      .unreachable(message: "gone", sent: false),
+      .reply(HTTPReply(status: 503, headers: ["retry-after": "2"])),
+      .reply(reply(["error": "temporarily_unavailable"], status: 400)),
+    ] as [CallOutcome] {
+      var driven = try DrivenBackchannel()
+      driven.toRequest()
+      driven.answer(outcome)
+      #expect(driven.flow.view.state == "requesting" && driven.failure == nil)
+      driven.receive(.woken)
+      driven.answer(.reply(DrivenBackchannel.grant))
+      #expect(driven.flow.view.state == "authorization_pending")
+    }
+  }
+
+  @Test(
+    "a request that the provider may have accepted ends the flow, because the person may be asked",
+    arguments: [
+      .called(.unreachable(message: "gone", sent: true)),
+      .called(.reply(HTTPReply(status: 502))), .called(.reply(HTTPReply(status: 503))), .restart,
+    ] as [LostRequest])
+  func lostRequest(loss: LostRequest) throws {
     var driven = try DrivenBackchannel()
     driven.toRequest()
-    var sent = driven
-    sent.answer(.unreachable(message: "gone", sent: true))
-    #expect(sent.failure?.reason == .providerUnreachable)
+    switch loss {
+    case .called(let outcome): driven.answer(outcome)
+    case .restart: driven.receive(.daemon(.resumed))
+    }
+    #expect(driven.failure?.reason == .providerUnreachable)
+    #expect(driven.failure?.retryable == false)
+    #expect(driven.failure?.message.contains("may already ask") == true)
+  }
+
+  /// How the answer to a request can get lost.
+  enum LostRequest: Sendable {
+    case called(CallOutcome)
+    /// The daemon is killed while it waits for the answer.
+    case restart
+  }
+
+  @Test("a restart during a pause before the next attempt sends the request")
+  func restartedPause() throws {
+    var driven = try DrivenBackchannel()
+    driven.toRequest()
     driven.answer(.unreachable(message: "gone", sent: false))
-    #expect(driven.flow.view.state == "requesting")
-    driven.receive(.woken)
-    driven.answer(.reply(DrivenBackchannel.grant))
-    #expect(driven.flow.view.state == "authorization_pending")
+    driven.receive(.daemon(.resumed))
+    #expect(driven.calls.count == 1 && driven.failure == nil)
   }
 
   @Test(
