@@ -150,13 +150,8 @@ extension OIDCBackchannel {
     _ event: Event, _ metadata: OIDCMetadata, _ retrying: RetryBackoff, _ now: Timestamp
   ) -> Answer {
     switch event {
-    // The user's device may already ask, so the request is not repeated.
-    case .provider(.called(.backchannelAuthentication, .unreachable(let message, sent: true))):
-      return .fail(.unreachable(message))
-    case .provider(.called(.backchannelAuthentication, .reply(let reply)))
-    where reply.status >= 500 && !reply.isPostponed:
-      return .fail(.unreachable("the provider answers HTTP \(reply.status)"))
     case .provider(.called(.backchannelAuthentication, let outcome)) where !retrying.isPaused:
+      if let cause = outcome.unknownAcceptance { return .fail(.mayAsk(cause)) }
       switch BackchannelReply(outcome, read: { .init($0, from: provider.name, at: now) }) {
       case .granted(let authorization): return show(TokenPolling(metadata, authorization))
       case .rejected(let errorCode) where errorCode.code == "access_denied":
@@ -171,7 +166,8 @@ extension OIDCBackchannel {
       }
     case .woken where retrying.isPaused: return send(metadata, retrying)
     case .daemon(.resumed):
-      return retrying.isPaused ? send(metadata, retrying) : requestAnew(metadata)
+      return retrying.isPaused
+        ? send(metadata, retrying) : .fail(.mayAsk("the daemon was restarted"))
     case .input, .browser, .provider, .daemon, .woken: return .ignore
     }
   }
@@ -199,5 +195,29 @@ extension OIDCBackchannel {
       message: "the provider's answer was lost: please approve the new request")
     problem = nil
     return send(metadata, RetryBackoff())
+  }
+}
+
+extension CallOutcome {
+  /// Why the provider may have accepted the request although its answer is not known; nil if the
+  /// provider has answered, or the request has not arrived.
+  fileprivate var unknownAcceptance: String? {
+    switch self {
+    case .unreachable(let message, sent: true): message
+    // A gateway may have passed the request on.
+    case .reply(let reply) where reply.status >= 500 && !reply.isPostponed:
+      "the provider answers HTTP \(reply.status)"
+    case .reply, .unreachable, .unreadable, .noToken: nil
+    }
+  }
+}
+
+extension Failure {
+  /// The failure of a flow whose request may have been accepted. The request is not repeated,
+  /// because the person's device would ask twice.
+  fileprivate static func mayAsk(_ cause: String) -> Failure {
+    .unreachable(
+      "\(cause); the person's device may already ask about this sign-in: decline it there, and "
+        + "start another one", retryable: false)
   }
 }
