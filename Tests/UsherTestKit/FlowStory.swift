@@ -54,6 +54,10 @@ package final class FlowStory<Fixture: ProviderFixture> {
 /// commit.
 package let failPoints = ["store.before-commit", "store.after-commit", "flow.before-effects"]
 
+/// The points at which a daemon dies during a call to a provider: before the request is sent, and
+/// after the reply has arrived.
+package let callFailPoints = ["call.before-send", "call.after-reply"]
+
 extension ProviderFixture {
   /// Runs stories in which the daemon dies at its first, second, … pass of a fail point, until the
   /// daemon survives a story. After each death, the story continues with a new daemon.

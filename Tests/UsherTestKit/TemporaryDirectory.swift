@@ -65,3 +65,8 @@ package struct TestError: Error, CustomStringConvertible {
   package let description: String
   package init(_ description: String) { self.description = description }
 }
+
+/// Throws if `holds` is false. For checks that run outside a test's own task.
+package func must(_ holds: Bool, _ what: @autoclosure () -> String) throws {
+  guard holds else { throw TestError(what()) }
+}

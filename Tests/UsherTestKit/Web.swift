@@ -133,7 +133,8 @@ package enum Person {
 
   /// Sends the provider's answer to the daemon's listener, as a browser does: by following a
   /// redirect or by posting a form.
-  private static func deliver(_ reply: Web.Reply) throws -> Web.Reply {
+  @discardableResult
+  package static func deliver(_ reply: Web.Reply) throws -> Web.Reply {
     if let back = reply.location { return try Web.get(back) }
     let answer = try answer(in: reply)
     return try Web.post(answer.address, form: answer.fields)

@@ -4,6 +4,7 @@ import Synchronization
 import UsherConfig
 import UsherCore
 import UsherFlows
+import UsherStore
 import UsherSystem
 
 /// Sends calls to providers, with the credentials that each call needs.
@@ -220,7 +221,9 @@ final class ProviderHTTP: ProviderObserver {
   /// that the server demands in the proofs of later requests.
   private func attempt(_ request: HTTPRequest, _ provider: ProviderConfig) async -> CallOutcome {
     let requestedAt = dependencies.clock.now()
+    FailPoint.reach("call.before-send")
     let outcome = await transport.send(request, by: provider.http)
+    FailPoint.reach("call.after-reply")
     guard case .reply(var reply) = outcome else { return outcome }
     dpopNonces.withLock { $0.record(reply, from: request.url) }
     reply.requestedAt = requestedAt

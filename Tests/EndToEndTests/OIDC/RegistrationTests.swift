@@ -251,13 +251,16 @@ struct RegistrationTests {
 }
 
 /// The daemon is killed between the provider's answer and its own commit.
-@Suite("A daemon that is killed while it registers itself", .mayBlock, .timeLimit(.minutes(10)))
+@Suite(
+  "A daemon that is killed while it registers itself", .mayBlock, .ownProcess,
+  .timeLimit(.minutes(10)))
 struct KilledRegistrationTests {
-  @Test(
-    "the client that nobody knows stays at the provider, and the next run registers another",
-    .ownProcess)
-  func killed() throws {
-    let fixture = try OIDCFixture { sandbox in
+  private static let work: JSONValue = ["provider": "work"]
+
+  private let fixture: OIDCFixture
+
+  init() throws {
+    fixture = try OIDCFixture { sandbox in
       """
       [[provider]]
       name = "work"
@@ -266,20 +269,69 @@ struct KilledRegistrationTests {
 
       """
     }
-    func count() throws -> Int {
-      let reply = try fixture.sandbox.control("GET", "registrations")
-      return reply["clients"]?.arrayValue?.count ?? 0
+  }
+
+  private var clients: [JSONValue] {
+    get throws {
+      try fixture.sandbox.control("GET", "registrations")["clients"]?.arrayValue ?? []
     }
+  }
+
+  /// Makes a call whose request the provider has processed when the daemon is killed, and returns
+  /// the fixture after the restart.
+  private func killed(
+    during method: String, _ params: JSONValue, until isProcessed: ([JSONValue]) -> Bool
+  ) throws -> OIDCFixture {
     try fixture.spoil("registration", ["processed": true, "held": true], times: 1)
+    let call: JSONValue = [
+      "jsonrpc": "2.0", "id": 1, "method": .string(method), "params": params,
+    ]
     let admin = try fixture.daemon.admin()
-    try admin.send(
-      #"{"jsonrpc":"2.0","id":1,"method":"provider.register","params":{"provider":"work"}}"#)
-    try eventually("the provider has registered a client") { try count() == 1 }
+    try admin.send(call.text)
+    try eventually("the provider has processed the request") { try isProcessed(clients) }
     let again = try fixture.restarted()
     try fixture.mend()
+    return again
+  }
+
+  @Test("the client that nobody knows stays at the provider, and the next run registers another")
+  func registration() throws {
+    let again = try killed(during: "provider.register", Self.work) { $0.count == 1 }
     #expect(try again.app.startFlow("work")["status"] == "failed")
-    _ = try fixture.daemon.admin().call("provider.register", ["provider": "work"])
-    #expect(try count() == 2)
+    _ = try again.daemon.admin().call("provider.register", Self.work)
+    #expect(try clients.count == 2)
+    try again.app.signIn("work")
+  }
+
+  @Test("after a lost change the client is used as before, and the next change says what to do")
+  func change() throws {
+    _ = try fixture.daemon.admin().call("provider.register", Self.work)
+    let token = try clients.first?["registration_access_token"]
+    let again = try killed(during: "provider.register", ["provider": "work", "update": true]) {
+      $0.first?["registration_access_token"] != token
+    }
+    try again.app.signIn("work")
+    let admin = try again.daemon.admin()
+    let error = try admin.error(of: "provider.register", ["provider": "work", "update": true])
+    #expect(error.data["reason"] == "provider_rejected")
+    let message = error["message"]?.stringValue ?? ""
+    #expect(message.contains("credential delete usherd.client.work"), "\(message)")
+    _ = try admin.call("credential.delete", ["name": "usherd.client.work"])
+    _ = try admin.call("provider.register", Self.work)
+    try again.app.signIn("work")
+  }
+
+  @Test("after a lost deletion the next one says how to forget the client")
+  func deletion() throws {
+    _ = try fixture.daemon.admin().call("provider.register", Self.work)
+    let again = try killed(during: "provider.unregister", Self.work) { $0.isEmpty }
+    let admin = try again.daemon.admin()
+    let error = try admin.error(of: "provider.unregister", Self.work)
+    #expect(error.data["reason"] == "provider_rejected")
+    let message = error["message"]?.stringValue ?? ""
+    #expect(message.contains("credential delete usherd.client.work"), "\(message)")
+    _ = try admin.call("credential.delete", ["name": "usherd.client.work"])
+    _ = try admin.call("provider.register", Self.work)
     try again.app.signIn("work")
   }
 }

@@ -13,8 +13,16 @@ struct RefreshDeathTests {
 
   enum Rotation: String, CaseIterable { case graceful, strict }
 
-  /// One more than a refresh passes any point. It commits twice: a trial that shows that the store
-  /// accepts writes, and the result.
+  /// Whether the provider binds the tokens to a key (DPoP, RFC 9449).
+  enum Binding: Sendable {
+    case bearer
+    case atSignIn
+    /// The grant gets its key by the refresh, because it is older than the setting.
+    case atRefresh
+  }
+
+  /// One more than a refresh passes any point. It commits at most three times: a key, a trial that
+  /// shows that the store accepts writes, and the result.
   private static let passings = 4
 
   /// Each point at its first and later passings; no refresh reaches the last number.
@@ -22,17 +30,23 @@ struct RefreshDeathTests {
 
   @Test(
     "a death at any point of a refresh loses no returned or stored token",
-    arguments: Rotation.allCases)
-  func refresh(rotation: Rotation) throws {
+    arguments: [
+      (.graceful, .bearer), (.strict, .bearer), (.graceful, .atSignIn), (.strict, .atSignIn),
+      (.graceful, .atRefresh),
+    ] as [(Rotation, Binding)])
+  func refresh(rotation: Rotation, binding: Binding) throws {
     let sandbox = try SandboxUnderTest()
     try sandbox.control(
       "POST", "settings",
       ["refreshRotation": .string(rotation.rawValue), "accessTokenSeconds": 1])
-    let daemons = try atOnce(0..<Self.deaths.count) { _ in try signedIn(sandbox) }
+    let daemons = try atOnce(0..<Self.deaths.count) { _ in try signedIn(sandbox, binding) }
     // The tokens issued so far expire soon; the next ones live 300 seconds.
     try sandbox.control("POST", "settings", ["accessTokenSeconds": 300])
     let lived = try atOnce(0..<Self.deaths.count) { index in
-      try outlives(rotation, sandbox, daemons[index], Self.deaths[index])
+      let (daemon, point) = (daemons[index], Self.deaths[index])
+      let hasLived = try outlives(rotation, sandbox, daemon, point)
+      if binding != .bearer { try checkProof(daemon, sandbox, point) }
+      return hasLived
     }
     for (index, point) in Self.points.enumerated() {
       let (first, last) = (index * Self.passings, (index + 1) * Self.passings - 1)
@@ -63,8 +77,25 @@ struct RefreshDeathTests {
     #expect(died.count { $0 } >= 3)
   }
 
-  private func signedIn(_ sandbox: SandboxUnderTest) throws -> DaemonUnderTest {
-    let daemon = try DaemonUnderTest(config: sandbox.provider())
+  /// Checks that the token is bound to the key that the daemon has for it: the provider's userinfo
+  /// endpoint accepts it with a proof.
+  private func checkProof(
+    _ daemon: DaemonUnderTest, _ sandbox: SandboxUnderTest, _ point: String
+  ) throws {
+    let url = "\(sandbox.issuer)/userinfo"
+    let reply = try daemon.client().call(
+      "token.proof", ["provider": "demo", "method": "GET", "url": .string(url)])
+    let (token, proof) = (reply["accessToken"]?.stringValue, reply["proof"]?.stringValue)
+    let answer = try Web.send(
+      "GET", url, headers: ["Authorization": "DPoP \(token ?? "")", "DPoP": proof ?? ""])
+    try must(answer.status == 200, "\(point): the service refuses the proof: \(answer.text)")
+  }
+
+  private func signedIn(
+    _ sandbox: SandboxUnderTest, _ binding: Binding = .bearer
+  ) throws -> DaemonUnderTest {
+    let bound = sandbox.provider(more: "dpop = true")
+    let daemon = try DaemonUnderTest(config: binding == .atSignIn ? bound : sandbox.provider())
     let client = try daemon.client()
     try client.signIn()
     try eventually("the first token has expired") {
@@ -72,6 +103,7 @@ struct RefreshDeathTests {
       return tokens?.first?["token"]?["status"] == "refreshable"
     }
     daemon.killAtOnce()
+    if binding == .atRefresh { try daemon.place.write(bound, to: "usherd.toml") }
     return daemon
   }
 

@@ -2,11 +2,6 @@ import Foundation
 import JSONRPC
 import UsherTestKit
 
-/// Throws if `holds` is false. For checks that run outside a test's own task.
-func must(_ holds: Bool, _ what: @autoclosure () -> String) throws {
-  guard holds else { throw TestError(what()) }
-}
-
 extension JSONValue {
   /// Returns the URL of the page that a flow at `openURL` asks to open.
   func page() throws -> String {
