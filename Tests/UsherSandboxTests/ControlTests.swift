@@ -35,6 +35,24 @@ struct ControlTests {
     #expect(table.nextFault("token", grantType: "refresh_token") == nil)
   }
 
+  @Test("exchanges are recorded with their secrets, after the recording was started only")
+  func exchanges() async {
+    let traffic = Traffic(clock: SandboxClock())
+    let endpoint = Endpoint("token", .post, "/token") { _ in
+      .redirect(to: "http://a.example/?code=c")
+    }
+    var call = EndpointCall(.post, "/token", base: "http://127.0.0.1:1")
+    call.headers = ["authorization": "Bearer at", "dpop": "proof"]
+    call.body = Array("code=c".utf8)
+    _ = await traffic.handle(call, to: endpoint)
+    #expect(await traffic.recordedExchanges().isEmpty)
+    await traffic.recordExchanges()
+    _ = await traffic.handle(call, to: endpoint)
+    let recorded = await traffic.recordedExchanges()
+    #expect(recorded.map(\.authorization) == ["Bearer at"] && recorded[0].proof == "proof")
+    #expect(recorded[0].body == "code=c" && recorded[0].location == "http://a.example/?code=c")
+  }
+
   @Test("the fault table refuses a rule beyond its limit")
   func bounded() {
     var table = FaultTable()

@@ -13,6 +13,11 @@ package struct ControlAPI: Sendable {
         await traffic.forgetRequests()
         return .json(["ok": true])
       },
+      Endpoint("exchanges", .get, "/_control/exchanges", handle: listExchanges),
+      Endpoint("exchanges", .post, "/_control/exchanges") { _ in
+        await traffic.recordExchanges()
+        return .json(["ok": true])
+      },
       Endpoint("faults", .get, "/_control/faults", handle: listFaults),
       Endpoint("faults", .post, "/_control/faults", handle: addFault),
       Endpoint("faults", .delete, "/_control/faults") { _ in
@@ -35,6 +40,12 @@ package struct ControlAPI: Sendable {
       return .json([
         "count": .integer(requests.count), "requests": try JSON(encoding: requests),
       ])
+    }
+  }
+
+  private func listExchanges(_ call: EndpointCall) async -> Reply {
+    await respondingWithOAuthErrors {
+      .json(["exchanges": try JSON(encoding: await traffic.recordedExchanges())])
     }
   }
 

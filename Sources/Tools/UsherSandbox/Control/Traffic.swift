@@ -21,6 +21,7 @@ package enum Delivery: Sendable, Equatable {
 package actor Traffic {
   private var log = RequestLog()
   private var faults = FaultTable()
+  private var recorder = ExchangeRecorder()
   /// Tasks that end when a held request may continue, by the id of the fault.
   private var held: [String: [Task<Void, Never>]] = [:]
   private let clock: SandboxClock
@@ -47,6 +48,7 @@ package actor Traffic {
       delivery = .complete(await endpoint.handle(call))
     }
     log.finish(number, status: delivery.status, error: delivery.error)
+    recorder.record(call, to: endpoint, delivery)
     return delivery
   }
 
@@ -67,6 +69,10 @@ package actor Traffic {
   }
 
   package func forgetRequests() { log.removeAll() }
+
+  package func recordExchanges() { recorder.start() }
+
+  package func recordedExchanges() -> [RecordedExchange] { recorder.exchanges }
 
   package func add(_ rule: FaultRule) -> String? { faults.add(rule) }
 
