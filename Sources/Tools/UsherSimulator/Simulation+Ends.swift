@@ -72,17 +72,24 @@ extension Simulation {
     guard let list = client.ask("account.list", [:], limit: .seconds(60)),
       let accounts = list["result"]?["accounts"]?.arrayValue
     else { return simulator.fail("\(client.name): account.list has no answer") }
-    for (provider, path) in [("demo", "/oidc"), ("service", "/oidc"), ("paysafe", "/paysafe")] {
+    for (provider, realm) in Self.realms {
       for account in accounts where account["provider"] == .string(provider) {
-        checkToken(["forceRefresh": true], of: account, at: path, client)
-        guard provider == "demo" else { continue }
+        checkToken(["forceRefresh": true], of: account, at: realm, client)
+        guard ["demo", "bound"].contains(provider) else { continue }
         for audience in OpenIDWorkload.audiences {
-          checkToken(["audience": .string(audience)], of: account, at: path, client)
+          checkToken(["audience": .string(audience)], of: account, at: realm, client)
         }
-        checkToken(["field": "idToken"], of: account, at: path, client)
+        if provider == "demo" { checkToken(["field": "idToken"], of: account, at: realm, client) }
       }
     }
   }
+
+  /// The providers whose accounts must have tokens in the end, and their realms.
+  private static let realms = [
+    ("demo", "/oidc"), ("service", "/oidc"), ("robot", "/oidc"), ("paysafe", "/paysafe"),
+    ("bound", OpenIDWire.realm(ofClient: OpenIDWorkload(.bound).clientID)),
+    ("bank", OpenIDWire.realm(ofClient: BackchannelWorkload.clientID)),
+  ]
 
   /// Checks that a call gets a token of an account.
   ///
@@ -97,9 +104,9 @@ extension Simulation {
     guard let answer else { return simulator.fail("\(client.name): token.get has no answer") }
     if answer["result"] != nil || parts.history.isExcused(name, at: provider) { return }
     // The provider does not see that the daemon drops tokens: Paysafe has no revocation endpoint,
-    // and a client itself has no sign-in that ends.
+    // and a client itself or a service account has no sign-in that ends.
     let signIn = parts.history.lastSignIn(name, at: provider)
-    if provider == "/paysafe" || name == ServiceWorkload.clientID,
+    if provider == "/paysafe" || [ServiceWorkload.clientID, RobotWorkload.subject].contains(name),
       parts.checks.acknowledged.wasEndAskedFor(name, since: signIn)
     {
       return

@@ -79,6 +79,7 @@ package struct Simulation {
       supervisor.diskRefusesSince = nil
     }
     let checks = AnswerChecks(simulator, history)
+    history.wasClockSet = { checks.acknowledged.wasClockSet }
     history.wasEndAskedFor = { checks.acknowledged.wasEndAskedFor($0, since: $1) }
     history.diskRefusesSince = { supervisor.diskRefusesSince }
     if !scope.hazards.contains(.network) { history.mostTimeToSend = 5_000_000_000 }
@@ -102,6 +103,7 @@ package struct Simulation {
     let end = UInt64(scope.seconds) * 1_000_000_000
     for client in clients { simulator.after(.seconds(1)) { client.live(until: end) } }
     plan.begin(scope.hazards)
+    parts.host.changeNonces(simulator) { [network = parts.network] in network.isCalm }
     simulator.run(until: end)
     finish()
     return Outcome(

@@ -66,7 +66,8 @@ extension OIDCBackend {
   }
 
   /// Decides for a user about all requests that wait for the user, such as `{"user": "alice",
-  /// "allow": true}`, and lists what the user's device shows.
+  /// "allow": true}`, and lists what the user's device shows. A `bindingMessage` limits this to the
+  /// requests that have it.
   func decideForUser(_ call: EndpointCall) async -> Reply {
     await respondingWithOAuthErrors {
       guard let body = try? JSON(parsing: call.body), case .string(let name)? = body["user"],
@@ -76,7 +77,8 @@ extension OIDCBackend {
       var shown: [JSON] = []
       for entry in ledger.devices.listing {
         guard let backchannel = entry.value.backchannel, backchannel.user.username == name,
-          case .waiting = entry.value.state
+          case .waiting = entry.value.state,
+          body["bindingMessage"]?.text.map({ $0 == backchannel.bindingMessage }) ?? true
         else { continue }
         ledger.settleDevice(entry.key, user: backchannel.user, allowed: isAllowed, authTime: now)
         shown.append([

@@ -68,7 +68,9 @@ final class AnswerChecks {
       simulator.fail("\(call.client): \(call.method) is refused although nothing is locked")
     default: break
     }
-    guard call.method == "token.get", let denied = access.denied.since(call.sentAt) else { return }
+    guard ["token.get", "token.proof"].contains(call.method),
+      let denied = access.denied.since(call.sentAt)
+    else { return }
     if denied.contains(call.uid), reason == nil {
       simulator.fail("\(call.client) received a token that the rules deny")
     }
@@ -137,7 +139,31 @@ final class AnswerChecks {
       simulator.fail(
         "\(client) received token \(issue.generation) of \(account) after \(newest) was handed out")
     }
-    issue.grant.handOut(issue.generation, for: issue.audience, at: simulator.now)
+    checkBinding(of: issue, call, result)
+    issue.grant.handOut(
+      issue.generation, for: issue.audience, at: simulator.now, isExchanged: issue.isExchanged)
+  }
+
+  /// Checks that the daemon says truly whether a token is bound to a key, and that a proof which it
+  /// hands out is by that key.
+  private func checkBinding(
+    of issue: TokenHistory.Issue, _ call: SimulatedClient.Call, _ result: JSONValue
+  ) {
+    let (account, key) = (issue.grant.account, issue.grant.key)
+    if (result["tokenType"] == "DPoP") != (key != nil) {
+      simulator.fail(
+        "\(call.client) received a token of \(account) as one of type "
+          + "\(result["tokenType"]?.stringValue ?? "none"), but it is "
+          + (key == nil ? "bound to no key" : "bound to a key"))
+    }
+    guard call.method == "token.proof" else { return }
+    guard let proof = result["proof"]?.stringValue.flatMap({ UnverifiedToken($0) }),
+      key != nil, proof.key == key
+    else {
+      return simulator.fail(
+        "\(call.client) received no proof by the key to which the token of \(account) is bound")
+    }
+    history.proofs.use(proof, of: call.client)
   }
 
   private func check(idToken: String, _ call: SimulatedClient.Call, _ result: JSONValue) {

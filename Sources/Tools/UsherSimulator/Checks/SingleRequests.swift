@@ -44,7 +44,7 @@ extension ProviderExchange {
     if let key = single.idempotencyKey, key == next.idempotencyKey { return false }
     if single.isInquired { return wasPerformed }
     guard case .reply(let reply)? = outcome else { return true }
-    if single.refusals.contains(reply.status) { return false }
+    if single.refusals.contains(reply.status) || reply.demandsDPoPNonce { return false }
     return !(single.postponements.contains(reply.status) && reply.headers["retry-after"] != nil)
   }
 }

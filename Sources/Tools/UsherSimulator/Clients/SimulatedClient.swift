@@ -154,7 +154,7 @@ final class SimulatedClient {
     }
     let chosen: JSONValue = account.map { ["account": .string($0)] } ?? provider
     let method = random.pick(weighted: [
-      (60, "token.get"), (1, "refresh"),
+      (60, "token.get"), (1, "refresh"), (3, "token.proof"),
       (flows.count > 2 ? 0 : account == nil ? 12 : 6, "flow.start"),
       (flow == nil ? 0 : 12, "flow.wait"), (flow == nil ? 0 : 6, "flow.get"),
       (flow == nil ? 0 : 2, "flow.cancel"), (4, "account.list"), (2, "account.get"),
@@ -165,6 +165,16 @@ final class SimulatedClient {
     switch method {
     case "refresh": return ("token.get", chosen.adding(["forceRefresh": true]))
     case "token.get": return (method, chosen.adding(tokenParameters()))
+    case "token.proof":
+      // Other accounts have no tokens that are bound to a key.
+      let bound = accounts.first { $0.provider == OpenIDWorkload(.bound).provider }
+      return (
+        method,
+        [
+          "account": .string(bound?.id ?? "acc_none"), "method": "GET",
+          "url": .string(random.pick(OpenIDWorkload.audiences) + "/list"),
+        ]
+      )
     case "flow.start": return (method, [:])
     case "flow.wait":
       return (

@@ -8,6 +8,8 @@ final class ProviderExchange: @unchecked Sendable {
   let wire: (any ProviderWire)?
   /// The refresh token that the request presents; nil if it is no refresh.
   let presented: String?
+  /// The access token that the request exchanges; nil if it exchanges none.
+  let exchanged: String?
   /// What the request does; nil if it may be repeated.
   let single: SingleRequest?
   var isOpen = true
@@ -27,6 +29,7 @@ final class ProviderExchange: @unchecked Sendable {
     self.request = request
     wire = ProviderWires.of(request)
     presented = wire?.refreshToken(request)
+    exchanged = wire?.exchangedToken(request)
     single = wire?.singleRequest(request, provided)
   }
 

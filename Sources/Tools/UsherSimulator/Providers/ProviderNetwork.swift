@@ -136,9 +136,12 @@ final class ProviderNetwork: @unchecked Sendable {
     case .late: delay = random.chance(50) ? limit + .seconds(1) : limit - .milliseconds(600)
     case .garbled: reply.body = Array(reply.body.prefix(random.number(0...reply.body.count / 2)))
     case .unusable:
-      // The daemon accepts only bearer tokens, but must keep the refresh token of such a reply.
+      // The daemon accepts only bearer tokens, or only those that are bound to a key, but must keep
+      // the refresh token of such a reply.
       let text = String(decoding: reply.body, as: UTF8.self)
-      reply.body = Array(text.replacing("\"Bearer\"", with: "\"unknown\"").utf8)
+      reply.body = Array(
+        text.replacing("\"Bearer\"", with: "\"unknown\"")
+          .replacing("\"DPoP\"", with: "\"Bearer\"").utf8)
     case .delivered, .refused, .lostBefore, .unavailable, .sentTwice: break
     }
     simulator.after(delay) { [reply] in finish(.reply(reply)) }

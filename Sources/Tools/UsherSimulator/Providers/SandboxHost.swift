@@ -14,7 +14,8 @@ struct SandboxHost: Sendable {
 
   init(_ simulator: Simulator) throws {
     var configuration = Sandbox.Configuration()
-    configuration.population = Sandbox.Population(users: SandboxAccount.all)
+    configuration.population = Sandbox.Population(
+      users: SandboxAccount.all, clients: Client.standard + Workloads.clients)
     configuration.now = { Date(timeIntervalSince1970: Double(simulator.wall / 1_000_000) / 1000) }
     let entropy = SeededEntropy(RandomStream(seed: simulator.seed, for: "sandbox"))
     configuration.tokenGenerator = TokenGenerator { entropy.bytes($0) }
@@ -29,7 +30,9 @@ struct SandboxHost: Sendable {
     let seconds: JSONValue = ["accessTokenSeconds": .integer(random.pick([5, 20, 90, 300]))]
     Task(executorPreference: SimulatorExecutor(simulator)) {
       var settings = ["/_control/settings": seconds]
-      for workload in Workloads.all { settings.merge(workload.sandboxSettings) { $1 } }
+      for workload in Workloads.all {
+        settings.merge(workload.sandboxSettings) { $0.adding($1.objectValue ?? [:]) }
+      }
       for (path, body) in settings.sorted(by: { $0.key < $1.key }) {
         let reply = await control(path, body)
         if reply.status != 200 { simulator.fail("the sandbox refuses the settings of \(path)") }
@@ -43,6 +46,27 @@ struct SandboxHost: Sendable {
         provided.note(id, of: name)
       }
     }
+  }
+
+  /// Changes the nonce that proofs must have, again and again (RFC 9449 §8.2).
+  ///
+  /// - Parameter isOver: Returns whether the nonce stays as it is from now on.
+  func changeNonces(_ simulator: Simulator, until isOver: @escaping () -> Bool) {
+    let outside = SimulatorExecutor(simulator)
+    var random = RandomStream(seed: simulator.seed, for: "nonces")
+    var count = 0
+    func change() {
+      simulator.after(random.duration(.seconds(5) ... .seconds(300))) {
+        guard !isOver() else { return }
+        count += 1
+        let nonce = "nonce-\(count)"
+        Task(executorPreference: outside) {
+          _ = await control("/_control/settings", ["dpopNonce": .string(nonce)])
+        }
+        change()
+      }
+    }
+    change()
   }
 
   /// Calls the control API: with POST if there is a body, otherwise with GET.

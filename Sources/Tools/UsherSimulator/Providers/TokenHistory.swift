@@ -19,6 +19,9 @@ final class TokenHistory: @unchecked Sendable {
     let isEndATime: Bool
     /// The audience for which the token was requested; nil if for none.
     let audience: String?
+    /// Whether the token was issued in exchange for another one of the grant. Its generation then
+    /// counts such tokens only.
+    let isExchanged: Bool
   }
 
   /// An ID token that a provider issued.
@@ -63,10 +66,16 @@ final class TokenHistory: @unchecked Sendable {
   /// Everything else that the providers issued.
   let provided = ProvidedValues()
   let singles: SingleRequests
+  let proofs: ProofHistory
+  let polls: PollHistory
+  /// Returns whether the machine's wall clock was ever wrong.
+  var wasClockSet: () -> Bool = { false }
 
   init(_ simulator: Simulator) {
     self.simulator = simulator
     singles = SingleRequests(simulator)
+    proofs = ProofHistory(simulator)
+    polls = PollHistory(simulator)
   }
 
   /// Follows a request that the daemon sends.
@@ -74,12 +83,22 @@ final class TokenHistory: @unchecked Sendable {
     let exchange = ProviderExchange(number, WireRequest(request), provided)
     if let token = exchange.presented { present(token, number) }
     singles.begin(exchange)
+    proofs.begin(exchange, presenting: grant(presentedBy: exchange))
+    polls.begin(exchange)
     if let token = exchange.wire?.revokedToken(exchange.request),
       let grant = refreshTokens[token] ?? accessTokens[token]?.grant
     {
       revoke(grant, number)
     }
     return exchange
+  }
+
+  /// Returns the grant whose token a request presents; nil if it presents none that is known.
+  private func grant(presentedBy exchange: ProviderExchange) -> Grant? {
+    if let token = exchange.presented { return refreshTokens[token] }
+    let request = exchange.request
+    let token = exchange.exchanged ?? request.bearer ?? request.dpopToken
+    return token.flatMap { accessTokens[$0]?.grant }
   }
 
   /// Records that the daemon ends a grant at the provider. It has a reason if nothing of the grant
@@ -120,7 +139,7 @@ final class TokenHistory: @unchecked Sendable {
   func processed(_ exchange: ProviderExchange, _ reply: Reply) {
     let body = (try? JSONValue(parsing: reply.body)) ?? .null
     if [400, 401].contains(reply.status), let token = exchange.presented,
-      let grant = refreshTokens[token], !grant.mayBeUnusable
+      let grant = refreshTokens[token], !grant.mayBeUnusable, !isAboutProof(body["error"])
     {
       simulator.fail(
         "the provider refuses a refresh of \(grant.account), which lost no reply and was not "
@@ -129,29 +148,41 @@ final class TokenHistory: @unchecked Sendable {
     guard 200..<300 ~= reply.status, let wire = exchange.wire else { return }
     exchange.wasPerformed = true
     wire.record(exchange.request, body, in: provided)
+    polls.record(wire.newPolling(body))
     if let tokens = wire.newTokens(exchange.request, body, provided) {
       issue(tokens, exchange, wire)
     }
   }
 
+  /// Whether an error refuses the proof of a request, and says nothing about the grant: the proof
+  /// lacks the present nonce, or the machine's clock was wrong.
+  private func isAboutProof(_ error: JSONValue?) -> Bool {
+    error == "use_dpop_nonce" || error == "invalid_dpop_proof" && wasClockSet()
+  }
+
   private func issue(_ tokens: NewTokens, _ exchange: ProviderExchange, _ wire: any ProviderWire) {
     let grant: Grant
+    let isExchanged = exchange.exchanged != nil
     if let token = exchange.presented, let known = refreshTokens[token] {
+      grant = known
+    } else if let token = exchange.exchanged, let known = accessTokens[token]?.grant {
       grant = known
     } else if let subject = tokens.subject {
       grant = Grant(
-        provider: wire.prefix, account: SandboxAccount.name(of: subject), begin: simulator.now)
+        provider: wire.realm(exchange.request), account: SandboxAccount.name(of: subject),
+        begin: simulator.now)
       grants.append(grant)
       if let tie = tokens.tie { ties.updateValue(grant, forKey: tie)?.revoke() }
     } else {
       return simulator.fail("reply \(exchange.number) has tokens of no known grant")
     }
+    if wire.bindsTokens(exchange.request) { proofs.bind(grant, exchange) }
     let issue = Issue(
       accessToken: tokens.accessToken, refreshToken: tokens.refreshToken, begin: simulator.now,
       end: simulator.now + UInt64(tokens.seconds) * 1_000_000_000, grant: grant,
-      generation: grant.generations, clock: clock(), isEndATime: tokens.isEndATime,
-      audience: tokens.audience)
-    grant.generations += 1
+      generation: isExchanged ? grant.exchanges : grant.generations, clock: clock(),
+      isEndATime: tokens.isEndATime, audience: tokens.audience, isExchanged: isExchanged)
+    if isExchanged { grant.exchanges += 1 } else { grant.generations += 1 }
     accessTokens[tokens.accessToken] = issue
     if let token = tokens.idToken {
       idTokens[token.text] = IDTokenIssue(
@@ -162,6 +193,8 @@ final class TokenHistory: @unchecked Sendable {
       grant.refreshToken = token
     }
     exchange.issued = issue
+    // An exchange changes nothing of the grant, whatever becomes of its reply.
+    guard !isExchanged else { return }
     if exchange.isRepeated { grant.revoke() }
     if !exchange.isOpen { grant.lose(issue.generation) }
   }
@@ -182,6 +215,7 @@ final class TokenHistory: @unchecked Sendable {
     guard exchange.isOpen else { return false }
     exchange.isOpen = false
     exchange.outcome = outcome
+    polls.end(exchange)
     if case .unreachable(_, sent: false) = outcome { exchange.mayHaveArrived = false }
     let isDelivered =
       if case .reply(let reply) = outcome {
@@ -195,6 +229,7 @@ final class TokenHistory: @unchecked Sendable {
       let isReplaced = isDelivered && issue.refreshToken != nil
       presentations[token] = isReplaced ? .replaced(by: exchange.number, issue) : .mayRepeat
     }
+    if issue.isExchanged { return true }
     if isDelivered {
       issue.grant.deliver(issue.generation)
     } else {
@@ -230,6 +265,7 @@ final class TokenHistory: @unchecked Sendable {
   func lastSignIn(_ account: String, at provider: String) -> UInt64 {
     accessTokens.values.filter {
       $0.grant.account == account && $0.grant.provider == provider && $0.generation == 0
+        && !$0.isExchanged
     }.map(\.begin).max() ?? 0
   }
 

@@ -3,7 +3,24 @@ import UsherSandbox
 
 /// OpenID Connect: people sign in at the provider's pages, with a code or in a browser.
 struct OpenIDWorkload: Workload {
-  let provider = "demo"
+  /// What the provider does with tokens.
+  enum Kind {
+    /// They are Bearer tokens, and a refresh gets the token for an audience.
+    case plain
+    /// They are bound to a key (DPoP), and an exchange gets the token for an audience (RFC 8693).
+    case bound
+  }
+
+  private let kind: Kind
+
+  init(_ kind: Kind) { self.kind = kind }
+
+  var provider: String { kind == .plain ? "demo" : "bound" }
+  var clientID: String { kind == .plain ? "usher" : "usher-bound" }
+
+  var clients: [Client] {
+    kind == .plain ? [] : [Client(id: clientID, name: "usherd with keys")]
+  }
 
   /// The services for which clients want tokens of their own.
   static let audiences = ["https://files.example.com", "https://mail.example.com"]
@@ -11,15 +28,30 @@ struct OpenIDWorkload: Workload {
   var configuration: String {
     """
     [[provider]]
-    name = "demo"
+    name = "\(provider)"
     type = "oidc"
     issuer = "\(SandboxHost.issuer)"
-    client_id = "usher"
+    client_id = "\(clientID)"
     scopes = ["openid", "profile", "email", "offline_access"]
     redirect = "loopback"
-    audience_parameter = "resource"
-    audiences = \(Self.audiences)
+    \(settings)
     """
+  }
+
+  private var settings: String {
+    switch kind {
+    case .plain:
+      """
+      audience_parameter = "resource"
+      audiences = \(Self.audiences)
+      """
+    case .bound:
+      """
+      dpop = true
+      audience_parameter = "audience"
+      token_exchange = true
+      """
+    }
   }
 
   func newFlow(for client: FlowStarter, _ person: Person) async -> NewFlow? {

@@ -1,4 +1,5 @@
 import JSONRPC
+import UsherSandbox
 
 /// A provider of the simulated machine: its configuration, and what people do in its flows.
 ///
@@ -11,6 +12,8 @@ protocol Workload: Sendable {
   var configuration: String { get }
   /// The credentials that the operator sets after the first start, by their names.
   var credentials: [String: String] { get }
+  /// The clients at the OpenID provider, besides the standard ones of the sandbox.
+  var clients: [Client] { get }
   /// The settings of the sandbox, by the path of the control call that makes them.
   var sandboxSettings: [String: JSONValue] { get }
 
@@ -46,6 +49,7 @@ protocol Workload: Sendable {
 
 extension Workload {
   var credentials: [String: String] { [:] }
+  var clients: [Client] { [] }
   var limitsTokens: Bool { false }
   var approvalsKept: ApprovalsKept { .never }
   var sandboxSettings: [String: JSONValue] { [:] }
@@ -66,10 +70,13 @@ enum ApprovalsKept {
 /// All providers of the simulated machine.
 enum Workloads {
   static let all: [any Workload] = [
-    OpenIDWorkload(), ServiceWorkload(), TruecallerWorkload(), BSAWorkload(), PaysafeWorkload(),
+    OpenIDWorkload(.plain), OpenIDWorkload(.bound), BackchannelWorkload(), ServiceWorkload(),
+    RobotWorkload(), TruecallerWorkload(), BSAWorkload(), PaysafeWorkload(),
     GoPayWorkload(.app), GoPayWorkload(.backend), GoPayWorkload(.snap), FreedomDeviceWorkload(),
     FreedomPartnerWorkload(), FreedomOpenIDWorkload(),
   ]
+
+  static var clients: [Client] { all.flatMap(\.clients) }
 
   static func named(_ provider: String) -> (any Workload)? {
     all.first { $0.provider == provider }

@@ -5,8 +5,53 @@ import UsherSandbox
 struct OpenIDWire: ProviderWire {
   let prefix = "/oidc"
 
+  private enum GrantType: String {
+    case clientCredentials = "client_credentials"
+    case jwtBearer = "jwt-bearer"
+    case exchange = "token-exchange"
+    case device = "device_code"
+    case backchannel = "ciba"
+    case code = "authorization_code"
+    case refresh = "refresh_token"
+  }
+
+  /// Returns the last part of the `grant_type`, which is a word or an URN.
+  private func grantType(_ request: WireRequest) -> GrantType? {
+    request["grant_type"]?.split(separator: "%3A").last.flatMap { GrantType(rawValue: String($0)) }
+  }
+
   func refreshToken(_ request: WireRequest) -> String? {
-    request["grant_type"] == "refresh_token" ? request["refresh_token"] : nil
+    grantType(request) == .refresh ? request["refresh_token"] : nil
+  }
+
+  func exchangedToken(_ request: WireRequest) -> String? {
+    grantType(request) == .exchange ? request["subject_token"] : nil
+  }
+
+  func realm(_ request: WireRequest) -> String {
+    guard let id = request["client_id"], id != OpenIDWorkload(.plain).clientID else {
+      return prefix
+    }
+    return Self.realm(ofClient: id)
+  }
+
+  static func realm(ofClient id: String) -> String { "/oidc of \(id)" }
+
+  func bindsTokens(_ request: WireRequest) -> Bool {
+    request["client_id"] == OpenIDWorkload(.bound).clientID
+  }
+
+  func polledCode(_ request: WireRequest) -> String? {
+    switch grantType(request) {
+    case .device: request["device_code"]
+    case .backchannel: request["auth_req_id"]
+    case .clientCredentials, .jwtBearer, .exchange, .code, .refresh, nil: nil
+    }
+  }
+
+  func newPolling(_ reply: JSONValue) -> (code: String, interval: Int64)? {
+    let code = reply["device_code"]?.stringValue ?? reply["auth_req_id"]?.stringValue
+    return code.map { ($0, reply["interval"]?.integerValue ?? 5) }
   }
 
   func revokedToken(_ request: WireRequest) -> String? {
@@ -16,24 +61,50 @@ struct OpenIDWire: ProviderWire {
   func newTokens(
     _ request: WireRequest, _ reply: JSONValue, _ provided: ProvidedValues
   ) -> NewTokens? {
-    // A token for the client itself belongs to nobody.
-    guard request["grant_type"] != "client_credentials" else { return nil }
+    // A token of the client or of a service account belongs to nobody.
+    guard ownerless(request) == nil else { return nil }
     var tokens = Self.tokens(reply)
-    tokens?.audience = request["resource"]?
+    tokens?.audience = (request["resource"] ?? request["audience"])?
       .replacing("%3A", with: ":").replacing("%2F", with: "/")
     return tokens
   }
 
+  /// Returns the subject of a token that belongs to nobody; nil for all other tokens.
+  private func ownerless(_ request: WireRequest) -> String? {
+    switch grantType(request) {
+    case .clientCredentials: ServiceWorkload.clientID
+    case .jwtBearer: RobotWorkload.subject
+    case .exchange, .device, .backchannel, .code, .refresh, nil: nil
+    }
+  }
+
   func record(_ request: WireRequest, _ reply: JSONValue, in provided: ProvidedValues) {
-    guard request["grant_type"] == "client_credentials",
-      let token = reply["access_token"]?.stringValue
-    else { return }
-    provided.record(token, owner: nil)
-    provided.record(ServiceWorkload.clientID, owner: nil)
+    if let subject = ownerless(request), let token = reply["access_token"]?.stringValue {
+      provided.record(token, owner: nil)
+      provided.record(subject, owner: nil)
+    }
+    // A request that has brought tokens is over: if they were lost, the person is asked once more.
+    if let id = reply["auth_req_id"]?.stringValue {
+      provided.note(request["binding_message"] ?? "", of: id)
+    } else if grantType(request) == .backchannel,
+      let message = request["auth_req_id"].flatMap({ provided.note(of: $0) })
+    {
+      provided.note("\(rounds(of: message, provided) + 1)", of: "rounds of \(message)")
+    }
+  }
+
+  private func rounds(of message: String, _ provided: ProvidedValues) -> Int {
+    provided.note(of: "rounds of \(message)").flatMap { Int($0) } ?? 1
   }
 
   func singleRequest(_ request: WireRequest, _ provided: ProvidedValues) -> SingleRequest? {
-    request["code"].map {
+    if let message = request["binding_message"] {
+      let round = rounds(of: message, provided)
+      return SingleRequest(
+        name: "question \(message) to a person, round \(round)", refusals: [429],
+        postponements: [503])
+    }
+    return request["code"].map {
       SingleRequest(name: "redemption of the code \($0)", postponements: [429, 503])
     }
   }
@@ -44,7 +115,7 @@ struct OpenIDWire: ProviderWire {
       let seconds = reply["expires_in"]?.integerValue
     else { return nil }
     let idToken = reply["id_token"]?.stringValue
-    let claims = claims(of: idToken)
+    let claims = idToken.flatMap { UnverifiedToken($0) }?.claims
     var tokens = NewTokens(
       subject: claims?["sub"]?.stringValue, accessToken: token,
       refreshToken: reply["refresh_token"]?.stringValue, seconds: seconds)
@@ -53,13 +124,5 @@ struct OpenIDWire: ProviderWire {
       tokens.idToken = (idToken, end - begin)
     }
     return tokens
-  }
-
-  /// Returns the claims of an ID token, without checking the token.
-  private static func claims(of idToken: String?) -> JSONValue? {
-    guard let part = idToken?.split(separator: ".").dropFirst().first else { return nil }
-    var text = part.replacing("-", with: "+").replacing("_", with: "/")
-    text += String(repeating: "=", count: (4 - text.count % 4) % 4)
-    return try? JSONValue(parsing: Base64.decoded(String(text)) ?? [])
   }
 }

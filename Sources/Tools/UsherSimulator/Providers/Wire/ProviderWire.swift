@@ -10,6 +10,23 @@ protocol ProviderWire: Sendable {
   /// Returns the refresh token that a request presents; nil if it is no refresh.
   func refreshToken(_ request: WireRequest) -> String?
 
+  /// Returns the access token that a request exchanges for another one; nil if it exchanges none.
+  func exchangedToken(_ request: WireRequest) -> String?
+
+  /// Returns what tells the sign-ins of several clients at a provider apart: ``prefix``, and more
+  /// if it has several.
+  func realm(_ request: WireRequest) -> String
+
+  /// Whether the tokens that a request gets must be bound to a key.
+  func bindsTokens(_ request: WireRequest) -> Bool
+
+  /// Returns the code for whose tokens a request polls; nil if it does not poll.
+  func polledCode(_ request: WireRequest) -> String?
+
+  /// Returns the code that a reply with status 2xx lets the daemon poll with, and the seconds
+  /// between two polls; nil if there is none.
+  func newPolling(_ reply: JSONValue) -> (code: String, interval: Int64)?
+
   /// Returns the token that a request revokes; nil if it revokes none.
   func revokedToken(_ request: WireRequest) -> String?
 
@@ -28,6 +45,11 @@ protocol ProviderWire: Sendable {
 extension ProviderWire {
   func refreshToken(_ request: WireRequest) -> String? { nil }
   func revokedToken(_ request: WireRequest) -> String? { nil }
+  func exchangedToken(_ request: WireRequest) -> String? { nil }
+  func realm(_ request: WireRequest) -> String { prefix }
+  func bindsTokens(_ request: WireRequest) -> Bool { false }
+  func polledCode(_ request: WireRequest) -> String? { nil }
+  func newPolling(_ reply: JSONValue) -> (code: String, interval: Int64)? { nil }
   func newTokens(
     _ request: WireRequest, _ reply: JSONValue, _ provided: ProvidedValues
   ) -> NewTokens? { nil }

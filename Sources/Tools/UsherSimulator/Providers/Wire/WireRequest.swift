@@ -38,6 +38,21 @@ struct WireRequest: Sendable {
     return String(value.dropFirst("Bearer ".count))
   }
 
+  /// The token in the header `Authorization`, if its scheme is `DPoP` (RFC 9449 §7.1).
+  var dpopToken: String? {
+    guard let value = headers["authorization"], value.hasPrefix("DPoP ") else { return nil }
+    return String(value.dropFirst("DPoP ".count))
+  }
+
+  /// The proof that the daemon has a key; nil if the request has none.
+  var proof: UnverifiedToken? { headers["dpop"].flatMap { UnverifiedToken($0) } }
+
+  /// The tokens that only one request may carry: the proof, and the assertions.
+  var singleUseTokens: [UnverifiedToken] {
+    let texts = [headers["dpop"], self["client_assertion"], self["assertion"]]
+    return texts.compactMap { $0.flatMap { UnverifiedToken($0) } }
+  }
+
   /// The segments of the path.
   var segments: [String] { path.split(separator: "/").map(String.init) }
 
