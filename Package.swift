@@ -248,7 +248,7 @@ let package = Package(
       "UsherFuzz",
       [
         "UsherCore", "JSONRPC", "UsherAPI", "UsherConfig", "UsherFlows", "UsherStore",
-        "UsherSystem", "UsherDaemon", crypto,
+        "UsherSystem", "UsherDaemon", "UsherCommands", crypto,
         .product(name: "CryptoExtras", package: "swift-crypto"),
       ],
       path: "Tests/Fuzz/Targets"),

@@ -23,7 +23,17 @@ struct ProtectedResource: Equatable {
     // A resource may answer without end, so the body is not read.
     let refusal = try await request.get(url.url, keepsBody: false)
     let challenge = refusal.status == 401 ? refusal.challenge.flatMap(BearerChallenge.init) : nil
-    let metadata = try await metadata(of: url, challenge, request)
+    return try ProtectedResource(
+      await metadata(of: url, challenge, request), of: text, challenge)
+  }
+
+  /// Reads the metadata of a resource (RFC 9728 §3.2).
+  ///
+  /// - Parameters:
+  ///   - text: The URL that the person named, about which the metadata must be (RFC 9728 §3.3).
+  ///   - challenge: The challenge of the resource; nil if it sent none.
+  /// - Throws: ``CommandFailure`` that says what is wrong with the metadata.
+  init(_ metadata: JSONValue, of text: String, _ challenge: BearerChallenge?) throws {
     guard metadata["resource"]?.stringValue?.hasSameBytes(as: text) ?? false else {
       let named = metadata["resource"]?.stringValue ?? "none"
       throw CommandFailure(
@@ -36,8 +46,9 @@ struct ProtectedResource: Equatable {
       throw CommandFailure("the metadata of \(text) names no authorization server")
     }
     let listed = metadata["scopes_supported"]?.arrayValue?.compactMap(\.stringValue)
-    return ProtectedResource(
-      url: text, issuers: issuers, scope: scope(challenge?.scope, listed ?? []))
+    url = text
+    self.issuers = issuers
+    scope = Self.scope(challenge?.scope, listed ?? [])
   }
 
   private static func scope(_ challenged: String?, _ listed: [String]) -> String? {

@@ -30,8 +30,9 @@ package struct FuzzTarget: Sendable {
   package static let all: [FuzzTarget] =
     [
       .lineSplitter, .json, .jsonTime, .replyCache, .toml, .config, .redirect, .challenge, .idToken,
-      .encryptedToken, .signedResponse, .tokenReply, .secretMask, .storedFlow, .sealedRow,
-      .auditRows, .backup, .bus,
+      .encryptedToken, .signedResponse, .tokenReply, .exchangeReply, .backchannelReply,
+      .pushedReply, .registrationReply, .dpopNonce, .certificate, .secretMask, .storedFlow,
+      .sealedRow, .auditRows, .backup, .bus, .resourceMetadata, .agentConfig,
     ] + ProviderType.configurable.map { .providerAnswers($0) }
 }
 

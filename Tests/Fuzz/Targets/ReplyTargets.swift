@@ -77,7 +77,7 @@ extension FuzzTarget {
   }
 }
 
-private func checkTokens(_ read: TokenReply, _ reply: HTTPReply, _ now: Timestamp) throws {
+func checkTokens(_ read: TokenReply, _ reply: HTTPReply, _ now: Timestamp) throws {
   switch read {
   case .granted(let tokens):
     let access = tokens.accessToken.unsealed().revealed()
