@@ -75,7 +75,7 @@ enum DyingGrant: String, CaseIterable, Sendable {
       """
       client_id = "usher-confidential"
       client_credential = "work-secret"
-      client_auth = "client_secret_basic"
+      client_auth = "basic"
       [provider.jwt_bearer]
       key_credential = "work-key"
       """

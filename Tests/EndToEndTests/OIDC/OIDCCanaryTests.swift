@@ -49,7 +49,7 @@ struct OIDCCanaryTests {
         "posted", "usher-confidential",
         """
         client_credential = "work-secret"
-        client_auth = "client_secret_post"
+        client_auth = "post"
         client_credentials_grant = true
         response_mode = "form_post"
         """

@@ -1,7 +1,7 @@
 import UsherFlows
 
-/// Checks that no poll for the tokens of a person who decides elsewhere is too early (RFC 8628 §3.5,
-/// CIBA Core §11).
+/// Checks that no poll for the tokens of a person who decides elsewhere is too early (RFC 8628
+/// §3.5, CIBA Core §11).
 final class PollHistory: @unchecked Sendable {
   private struct Polling {
     /// The seconds between two polls.

@@ -10,6 +10,7 @@ final class ProofHistory: @unchecked Sendable {
   ///
   /// - Parameter grant: The grant whose token the request presents; nil if it presents none.
   func begin(_ exchange: ProviderExchange, presenting grant: Grant?) {
+    guard exchange.wire?.prefix == OpenIDWire().prefix else { return }
     for token in exchange.request.singleUseTokens {
       use(token, of: "request \(exchange.number)")
     }

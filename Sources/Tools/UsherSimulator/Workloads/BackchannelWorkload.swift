@@ -16,7 +16,7 @@ struct BackchannelWorkload: Workload {
     issuer = "\(SandboxHost.issuer)"
     client_id = "\(Self.clientID)"
     client_credential = "bank-secret"
-    client_auth = "client_secret_post"
+    client_auth = "post"
     scopes = ["openid", "profile", "offline_access"]
     """
   }

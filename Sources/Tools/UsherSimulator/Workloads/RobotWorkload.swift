@@ -17,6 +17,7 @@ struct RobotWorkload: Workload {
     scopes = ["openid"]
     [provider.jwt_bearer]
     key_credential = "robot-key"
+    key_id = "robot-1"
     issuer = "\(Self.subject)"
     """
   }
@@ -46,7 +47,7 @@ struct RobotWorkload: Workload {
     """
 
   private static let publicKey: JSONValue = [
-    "kty": "EC", "crv": "P-256", "alg": "ES256", "use": "sig",
+    "kty": "EC", "crv": "P-256", "alg": "ES256", "use": "sig", "kid": "robot-1",
     "x": "7KcRYM3YZDav_2Cyy2rE0DjkqQe8OEpy5RXWAc8Ag5s",
     "y": "19AnrduPcOu1-sZSknGF4zh8-505C5m6w1mbYKKHlrA",
   ]
