@@ -1,6 +1,7 @@
 import Crypto
 import FoundationEssentials
 import JSONRPC
+import UsherConfig
 import UsherCore
 
 @testable import UsherFlows

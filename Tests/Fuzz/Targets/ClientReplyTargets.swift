@@ -63,11 +63,11 @@ extension FuzzTarget {
     guard let reply = ReplyLine(input[...])?.reply else { return }
     let first = RegistrationReply(
       .reply(reply), to: clientMetadata, at: registrationEndpoint, of: provider)
-    try check(first, reply)
+    try checkRegistration(first, reply)
     let changed = RegistrationReply(
       .reply(reply), to: clientMetadata, at: registrationEndpoint, of: provider,
       replacing: registered)
-    try check(changed, reply)
+    try checkRegistration(changed, reply)
     guard case .granted(let registration) = changed else { return }
     try require(registration.clientID == registered.clientID, "the client has become another one")
   }
@@ -133,7 +133,7 @@ private let proofKey: DPoPKey = {
   return key
 }()
 
-private func check(_ read: RegistrationReply, _ reply: HTTPReply) throws {
+private func checkRegistration(_ read: RegistrationReply, _ reply: HTTPReply) throws {
   try checkRefusal(read, reply)
   guard case .granted(let registration) = read else { return }
   try require(ClientRegistration(stored: registration.stored) == registration, "it is not stored")
