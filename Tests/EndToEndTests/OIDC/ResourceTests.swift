@@ -54,7 +54,7 @@ struct ResourceTests {
   func modules() throws {
     let all = try fixture.sandbox.control("GET", "modules")["modules"]?.arrayValue ?? []
     let modules = all.filter { $0["phase"] == "resource" }
-    #expect(modules.count == 18)
+    #expect(modules.count == 19)
     for module in modules {
       let name = module["name"]?.stringValue ?? ""
       try clock.advance(by: 3700)
@@ -196,7 +196,7 @@ struct ResourceTests {
     #expect(try fixture.requests("registration") == 0)
     let token = try resourceToken()
     try clock.advance(by: 301)
-    // auth/token-refresh: the token has expired, and is refreshed for the same resource.
+    // The token has expired, and is refreshed for the same resource.
     let refreshed = try resourceToken()
     #expect(refreshed["accessToken"] != token["accessToken"])
     #expect(try call(refreshed).status == 200)

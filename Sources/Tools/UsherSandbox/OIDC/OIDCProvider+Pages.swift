@@ -8,7 +8,7 @@ extension OIDCBackend: SignInBackend {
   ) async -> Reply {
     var members = parameters.mapValues { JSON.string($0) }
     members["state"] = target.state.map { .string($0) }
-    members["iss"] = .string(issuer(call))
+    members["iss"] = .string(issuer(call) + settings.responseIssuerSuffix)
     members = members.applying(overrides: settings.authorizeResponse)
     if target.mode.isSigned, settings.signedResponse.omit != true {
       do {

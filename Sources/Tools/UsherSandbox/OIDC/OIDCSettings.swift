@@ -80,6 +80,9 @@ package struct OIDCBackendSettings: BackendSettings, Hashable {
   /// Parameters of the redirect back to the client. Values must be strings.
   package var authorizeResponse: [String: JSON] = [:]
 
+  /// What follows the issuer in the parameter `iss` of that redirect.
+  package var responseIssuerSuffix = ""
+
   package init() {}
 
   var terms: TokenTerms {
