@@ -78,6 +78,9 @@ struct MethodTable: Sendable {
     wait(ProviderJWKS.self) { jwks, _, services async throws(UsherError) in
       try await services.providerService.jwks(jwks)
     }
+    wait(ProviderClientMetadata.self) { call, _, services async throws(UsherError) in
+      try await services.providerService.clientMetadata(call)
+    }
     wait(ProviderRegister.self) { register, _, services async throws(UsherError) in
       try await services.providerService.register(register)
     }

@@ -171,6 +171,8 @@ extension ProtectedResource {
       "  name = \"NAME\"", "  type = \"oidc\"", "  issuer = \"\(issuer.text)\"",
       "  audience_parameter = \"resource\"",
       "and then run: usherctl reload && usherctl provider register NAME",
+      "If the server registers no clients but reads their metadata: set client_id to an https URL, "
+        + "and publish there what this prints: usherctl provider client-metadata NAME",
     ]
   }
 }

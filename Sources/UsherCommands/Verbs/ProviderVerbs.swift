@@ -6,7 +6,7 @@ struct ProviderVerbs: AsyncParsableCommand {
     commandName: "provider", abstract: "Show and test the configured providers.",
     subcommands: [
       ProviderListVerb.self, ProviderShowVerb.self, ProviderCheckVerb.self, ProviderJWKSVerb.self,
-      ProviderRegisterVerb.self,
+      ProviderRegisterVerb.self, ProviderClientMetadataVerb.self,
     ])
 }
 
@@ -197,6 +197,28 @@ struct ProviderRegisterVerb: Verb {
         ("secret expires", reply.secretExpiresAt.map { "\($0)" } ?? "never"),
         ("can be changed", reply.isManaged ? "yes" : "no"),
       ])
+    }
+  }
+}
+
+struct ProviderClientMetadataVerb: Verb {
+  static let configuration = CommandConfiguration(
+    commandName: "client-metadata", abstract: "Print the document to publish at the client id.",
+    discussion: """
+      For a provider of type oidc whose client_id is an https URL: the provider reads the client's \
+      metadata there, and needs no registration. Publish the output at that URL as \
+      application/json, and again after a change of the settings or of the key. Uses the admin \
+      socket.
+      """)
+
+  @OptionGroup var options: GlobalOptions
+
+  @Argument(help: "The provider's name.")
+  var name: ProviderName
+
+  func run(at context: CommandContext) async throws {
+    try await context.show(ProviderClientMetadata(provider: name)) { reply in
+      context.console.print(String(decoding: reply.document.encoded(), as: UTF8.self))
     }
   }
 }

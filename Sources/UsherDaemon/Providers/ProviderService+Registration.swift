@@ -35,12 +35,12 @@ extension ProviderService {
     }
   }
 
-  private func openID(_ name: ProviderName) throws(UsherError) -> Provider<OIDCSettings> {
+  func openID(_ name: ProviderName) throws(UsherError) -> Provider<OIDCSettings> {
     let config = try configStore.provider(named: name)
     guard config.settings is OIDCSettings, let provider = Provider<OIDCSettings>(config) else {
       throw UsherError(
         .invalidParams,
-        "provider \(name) is of type \(config.type): only type oidc has registrations",
+        "provider \(name) is of type \(config.type): only type oidc has registrations and client metadata",
         field: "provider")
     }
     return provider
@@ -61,8 +61,11 @@ extension ProviderService {
       throw UsherError(
         .invalidParams,
         "the metadata of provider \(provider.name) names no registration_endpoint: register usherd "
-          + "at the provider yourself and set client_id, or set registration in "
-          + "[provider.endpoints]", field: "provider")
+          + "at the provider yourself and set client_id, "
+          + (metadata.supportsClientDocuments == true
+            ? "or set it to the https URL at which you publish the client's metadata (usherctl "
+              + "provider client-metadata \(provider.name)), " : "")
+          + "or set registration in [provider.endpoints]", field: "provider")
     }
     let outcome = await http.send(
       RegistrationCall.register(
@@ -110,10 +113,14 @@ extension ProviderService {
   private func checkNew(_ provider: Provider<OIDCSettings>) throws(UsherError) {
     guard let earlier = credentials.registration(at: provider.name) else {
       guard provider.config.needsRegistration else {
+        let hint =
+          provider.settings.hasClientDocument
+          ? ", or publish its metadata at that URL: usherctl provider client-metadata "
+            + "\(provider.name)" : ""
         throw UsherError(
           .invalidParams,
-          "provider \(provider.name) has a client_id in the configuration: remove it there first",
-          field: "provider")
+          "provider \(provider.name) has a client_id in the configuration: remove it there first"
+            + hint, field: "provider")
       }
       return
     }

@@ -4,7 +4,7 @@ import UsherConfig
 import UsherCore
 import UsherFlows
 
-/// Implementation of `provider.list`, `provider.get`, `provider.check` and `provider.jwks`.
+/// Implementation of the methods about configured providers.
 struct ProviderService: Sendable {
   let configStore: ConfigStore
   let credentials: Credentials
@@ -87,7 +87,7 @@ extension ProviderService {
     }
   }
 
-  private func decryptionKey(
+  func decryptionKey(
     _ name: String, for algorithm: KeyManagementAlgorithm, of provider: ProviderConfig,
     _ call: ProviderJWKS
   ) async throws(UsherError) -> JSONValue {
@@ -127,7 +127,7 @@ extension ProviderService {
   }
 
   /// Returns the public key by which the client authenticates itself.
-  private func clientKey(
+  func clientKey(
     of provider: ProviderConfig, _ call: ProviderJWKS
   ) async throws(UsherError) -> JSONValue {
     guard let name = provider.credentialName else {
@@ -212,6 +212,7 @@ extension ProviderService {
       findings.append(await keys(metadata, provider))
       findings += redirect(metadata, provider)
       findings += await certificate(provider, metadata)
+      findings += await clientDocument(provider, metadata)
     case .unreachable(let message), .unusable(let message):
       findings.append(.init(subject: "discovery", fine: false, message: message))
     }
@@ -317,7 +318,7 @@ extension ProviderService {
     }
   }
 
-  private func credential(_ provider: ProviderConfig) -> ProviderCheck.Finding {
+  func credential(_ provider: ProviderConfig) -> ProviderCheck.Finding {
     do throws(UsherError) {
       guard let value = try credentials.credential(of: provider) else {
         return .init(subject: "credential", fine: true, message: "a public client needs none")

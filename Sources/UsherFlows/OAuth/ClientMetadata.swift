@@ -1,4 +1,4 @@
-import JSONRPC
+package import JSONRPC
 package import UsherConfig
 package import UsherCore
 
@@ -12,12 +12,14 @@ package struct ClientMetadata: Sendable, Equatable {
   /// Whether the provider may register another method: the configuration names none.
   let permitsOtherAuth: Bool
   let scope: String
-  /// The public key of a client that signs its assertions.
-  let key: JSONValue?
   /// The security profile that limits how the client authenticates itself.
   let profile: OIDCProfile
   /// Members that name algorithms, or that promise what the client always does.
   private let protection: [String: JSONValue]
+  /// The public keys of a client that signs its assertions or gets encrypted answers.
+  let keys: [JSONValue]
+  /// The address of the document that has this metadata; nil for a registration.
+  var documentURL: String?
 
   /// Chooses what the daemon can do and the provider offers.
   ///
@@ -28,8 +30,33 @@ package struct ClientMetadata: Sendable, Equatable {
   package init(
     _ provider: Provider<OIDCSettings>, _ metadata: OIDCMetadata, key: ClientKey?
   ) throws(UsherError) {
+    let auth = try Self.auth(provider, offered: metadata.clientAuthMethods, hasKey: key != nil)
+    self.init(
+      provider, metadata, auth: auth, key: key, keys: [key?.publicJWK].compactMap(\.self))
+  }
+
+  /// Describes the daemon for a document that the operator publishes at the client id
+  /// (draft-ietf-oauth-client-id-metadata-document). The provider can share no secret with such a
+  /// client.
+  ///
+  /// - Parameters:
+  ///   - signs: Whether the client authenticates itself by one of the keys; else it is public.
+  ///   - keys: The public keys of the client.
+  package init(
+    document provider: Provider<OIDCSettings>, _ metadata: OIDCMetadata, signs: Bool,
+    keys: [JSONValue]
+  ) {
+    self.init(provider, metadata, auth: signs ? .privateKeyJWT : .none, key: nil, keys: keys)
+    documentURL = provider.settings.clientID
+  }
+
+  private init(
+    _ provider: Provider<OIDCSettings>, _ metadata: OIDCMetadata, auth: OIDCClientAuth,
+    key: ClientKey?, keys: [JSONValue]
+  ) {
     let settings = provider.settings
-    auth = try Self.auth(provider, offered: metadata.clientAuthMethods, hasKey: key != nil)
+    self.auth = auth
+    self.keys = keys
     permitsOtherAuth = settings.clientAuth == .auto
     redirectURIs = [settings.redirect.registeredURI]
     profile = settings.profile
@@ -39,7 +66,6 @@ package struct ClientMetadata: Sendable, Equatable {
     grantTypes =
       ["authorization_code", "refresh_token"] + [deviceGrant, clientGrant].compactMap(\.self)
     scope = metadata.known(in: settings.scopes.joined(separator: " "))
-    self.key = key?.publicJWK
     protection = Self.protection(settings, metadata, key: key)
   }
 
@@ -112,8 +138,8 @@ package struct ClientMetadata: Sendable, Equatable {
     return choice
   }
 
-  /// The members of the registration request.
-  var members: [String: JSONValue] {
+  /// The members of the registration request or of the document.
+  package var members: [String: JSONValue] {
     var members: [String: JSONValue] = [
       "client_name": "usherd", "application_type": "native", "response_types": ["code"],
       "redirect_uris": .array(redirectURIs.map { .string($0) }),
@@ -121,7 +147,8 @@ package struct ClientMetadata: Sendable, Equatable {
       "token_endpoint_auth_method": .string(auth.registeredName),
     ]
     if !scope.isEmpty { members["scope"] = .string(scope) }
-    if let key { members["jwks"] = ["keys": [key]] }
+    if !keys.isEmpty { members["jwks"] = ["keys": .array(keys)] }
+    if let documentURL { members["client_id"] = .string(documentURL) }
     return members.merging(protection) { own, _ in own }
   }
 }

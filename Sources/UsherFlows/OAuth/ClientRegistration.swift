@@ -141,7 +141,7 @@ private struct RegistrationReader {
   private func auth() throws(UnusableReply) -> OIDCClientAuth {
     guard let name = try text("token_endpoint_auth_method")?.revealed() else { return request.auth }
     let method = OIDCClientAuth(registeredName: name)
-    let canSign = method != .privateKeyJWT || request.key != nil
+    let canSign = method != .privateKeyJWT || !request.keys.isEmpty
     guard let method, canSign, request.profile.permits(method),
       method == request.auth || request.permitsOtherAuth
     else {

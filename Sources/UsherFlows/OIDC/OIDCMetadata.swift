@@ -69,6 +69,9 @@ package struct OIDCMetadata: Codable, Sendable, Equatable {
   /// Whether the provider binds the access tokens of a client to its certificate
   /// (`tls_client_certificate_bound_access_tokens`, RFC 8705 §3.3); nil means false.
   package var bindsAccessTokensToCertificate: Bool?
+  /// Whether a client id may be the address of a document with the client's metadata
+  /// (`client_id_metadata_document_supported`); nil means false.
+  package var supportsClientDocuments: Bool?
   /// Whether the revocation endpoint takes access tokens only; nil means false.
   package var revokesAccessTokensOnly: Bool?
 

@@ -92,6 +92,7 @@ extension OIDCMetadata {
     codeChallengeMethods = reader.texts("code_challenge_methods_supported")
     if reader.isTrue("require_pushed_authorization_requests") { requiresPushedRequests = true }
     if reader.isTrue("claims_parameter_supported") { supportsClaims = true }
+    if reader.isTrue("client_id_metadata_document_supported") { supportsClientDocuments = true }
     if reader.isTrue("require_signed_request_object") { requiresSignedRequests = true }
     requestObjectAlgorithms = reader.texts("request_object_signing_alg_values_supported")
     namesIssuerInRedirect = reader.isTrue("authorization_response_iss_parameter_supported")

@@ -18,6 +18,8 @@ package struct ConformanceModule: Sendable {
     case signIn, refresh
     /// A sign-in for a protected resource, which begins with the resource's own metadata.
     case resource
+    /// A sign-in or a grant for which the client needs settings of its own.
+    case client
   }
 
   /// What a client must have and request.

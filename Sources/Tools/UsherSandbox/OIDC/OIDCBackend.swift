@@ -7,6 +7,8 @@ package actor OIDCBackend: Backend {
   var clients: ClientRegistry
   /// The clients that have registered themselves, by their ids.
   var registrations: [String: Registration] = [:]
+  /// The clients whose ids are addresses of documents.
+  var documents: [String: DocumentedClient] = [:]
   nonisolated let path: String
   /// The well-known service as which this provider behaves; nil if it is the sandbox's own.
   nonisolated let service: OIDCService?

@@ -7,6 +7,7 @@ extension OIDCBackend {
 
   /// Authenticates the client of a request by one of the methods that the settings accept.
   func authenticate(_ call: EndpointCall, _ form: Form) async throws -> Client {
+    try checkDocument(of: form["client_id"])
     let holder = form["client_id"].flatMap(clients.named).flatMap { client in
       client.certificate.map { (client, $0) }
     }
@@ -29,6 +30,7 @@ extension OIDCBackend {
       client = try clients.authenticate(call, form)
     }
     try checkRegistration(of: client.id, method: method)
+    try checkDocument(of: client.id, method: method)
     return client
   }
 
@@ -54,7 +56,7 @@ extension OIDCBackend {
       throw OAuthError.client("client_id is missing or unknown")
     }
     let keys = JWTKeyCollection()
-    if let set = settings.clientKeys[id] ?? registrations[id]?.keys {
+    if let set = keySet(of: id) {
       try await keys.add(jwks: set.decoded(as: JWKS.self))
     } else if let secret = client.secret {
       await keys.add(hmac: HMACKey(clientSecret: secret), digestAlgorithm: .sha256)

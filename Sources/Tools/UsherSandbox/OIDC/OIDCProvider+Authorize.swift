@@ -12,6 +12,7 @@ extension OIDCBackend {
       let sent = try call.method == .get ? call.queryForm() : call.postedForm()
       try checkProfile(ofBrowser: sent)
       form = try await sent.has("request_uri") ? pushed(sent) : carried(sent, call)
+      try checkDocument(of: form["client_id"])
       (client, redirectURI) = try clients.requester(form)
     } catch {
       return context.pages.failure(error)

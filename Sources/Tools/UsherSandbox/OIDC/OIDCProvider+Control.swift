@@ -7,6 +7,7 @@ extension OIDCBackend: ConfigurableBackend {
     ledger.deviceTerms = settings.deviceTerms
     // The clock is that of the whole sandbox.
     if service == nil { context.clock.offset = settings.clockOffsetSeconds }
+    resolveClientDocuments()
   }
 
   /// Rotates the keys. `{"removeOld": true}` removes the old keys from the key set.

@@ -69,6 +69,7 @@ extension OIDCBackend {
       "dpop_signing_alg_values_supported": .array(DPoPProof.algorithms),
       "authorization_response_iss_parameter_supported": true,
       "claims_parameter_supported": true,
+      "client_id_metadata_document_supported": true,
       "request_parameter_supported": true,
       "require_signed_request_object": .bool(settings.requireSignedRequests),
       "request_object_signing_alg_values_supported": ["RS256", "PS256", "ES256", "ES384", "EdDSA"],

@@ -11,7 +11,7 @@ extension OIDCBackend {
       }
       return form
     }
-    guard let id = form["client_id"], let set = settings.clientKeys[id] else {
+    guard let id = form["client_id"], let set = keySet(of: id) else {
       throw OAuthError("invalid_request_object", "no key of this client is registered")
     }
     let claims = try await Self.claims(of: object, by: set)

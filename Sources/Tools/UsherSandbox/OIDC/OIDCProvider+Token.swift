@@ -67,7 +67,7 @@ extension OIDCBackend {
 
   /// Returns the keys of a client.
   func recipient(_ clientID: String) -> TokenRecipient {
-    TokenRecipient(secret: clients.named(clientID)?.secret, keySet: settings.clientKeys[clientID])
+    TokenRecipient(secret: clients.named(clientID)?.secret, keySet: keySet(of: clientID))
   }
 
   /// Returns the successful response (RFC 6749 §5.1), with the overrides from the settings.

@@ -26,6 +26,8 @@ package struct OIDCBackendSettings: BackendSettings, Hashable {
   package var clientAuthMethods: [String] = []
   /// The key sets (JWKS) of the clients and service accounts that sign assertions, by their ids.
   package var clientKeys: [String: JSON] = [:]
+  /// The documents with the metadata of clients whose ids are https URLs, by these URLs.
+  package var clientDocuments: [String: JSON] = [:]
   /// Whether tokens are bound to the certificate that a client presents (RFC 8705 §3).
   package var certificateBoundTokens = false
   /// The initial access token that a registration needs; empty: none (RFC 7591 §3).

@@ -4,8 +4,18 @@ extension ConformanceModule {
     "resourceMetadata": ["scopes_supported": ["mcp:basic", "mcp:read"]]
   ]
 
+  /// The client id of the suite's module about documents of clients, and the document, which the
+  /// suite does not fetch.
+  private static let documented = "https://conformance-test.local/client-metadata.json"
+  private static let document: JSON = [
+    "client_id": .string(documented), "client_name": "conformance test",
+    "redirect_uris": ["http://127.0.0.1/callback"],
+    "grant_types": ["authorization_code", "refresh_token"], "response_types": ["code"],
+    "token_endpoint_auth_method": "none",
+  ]
+
   /// The modules about authorization of the MCP client conformance suite in which a client is sent
-  /// to the provider by a protected resource (RFC 9728).
+  /// to the provider by a protected resource (RFC 9728), and those that need a client of their own.
   static let mcp: [ConformanceModule] = [
     .init("auth/metadata-default", ["discoveryDocuments": "oauth"], during: .resource),
     .init(
@@ -65,6 +75,8 @@ extension ConformanceModule {
     .init(
       "auth/metadata-issuer-mismatch", ["discovery": ["issuer": "https://evil.example"]],
       during: .resource, refusedBy: "issuer"),
+    .init(
+      "auth/basic-cimd", ["clientDocuments": [documented: document]], during: .client),
     .init("auth/offline-access-scope", scopesOfResource, during: .resource),
     .init(
       "auth/offline-access-not-supported",
