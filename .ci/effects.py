@@ -139,6 +139,7 @@ MAY = {
     "UsherSystem/ProcessDescriptor.swift": "waiting",
     "UsherSystem/ProcessDirectory.swift": "clocks, files",
     "UsherSystem/ProcessHardening.swift": "process",
+    "UsherSystem/SecretFile.swift": "files",
     "UsherSystem/ServiceNotifier.swift": "clocks",
     "UsherSystem/DaemonLogHandler.swift": "clocks",
     "UsherSystem/SubordinateUsers.swift": "files, users",

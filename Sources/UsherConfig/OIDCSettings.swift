@@ -8,6 +8,9 @@ package struct OIDCSettings: SettingsSection {
   package var clientID: String
   /// The name of the client secret in the credential store; nil means a public client.
   package var clientCredential: String?
+  /// The path of the file with the assertion by which the client authenticates itself (RFC 7523
+  /// §2.2), which another program writes; nil means that there is none.
+  package var clientAssertionFile: String?
   package var clientAuth = OIDCClientAuth.auto
   /// Whom a signed assertion of the client is for.
   package var assertionAudience = OIDCAssertionAudience.issuer
@@ -89,6 +92,7 @@ package struct OIDCSettings: SettingsSection {
     table.setting(&clientCredential, "client_credential") {
       table.isStored ? $0.credentialNameViolation : $0.credentialViolation
     }
+    table.setting(&clientAssertionFile, "client_assertion_file", violation: \.pathViolation)
     table.setting(&clientAuth, "client_auth")
     table.setting(&assertionAudience, "client_assertion_audience")
     protection.bind(
@@ -148,7 +152,8 @@ package struct OIDCSettings: SettingsSection {
   /// Checks the settings about the client together. Without `client_id` the daemon may register
   /// itself, and the provider then issues the secret.
   private func checkClient(_ table: SettingsTable) {
-    let hasCredential = clientCredential != nil
+    let hasCredential = clientCredential != nil || clientAssertionFile != nil
+    checkFiles(table)
     let maySecretFollow = clientID.isEmpty && clientAuth != .privateKeyJWT && !hasCredential
     if !maySecretFollow, let message = clientAuth.violation(hasCredential: hasCredential) {
       table.reportProblem("client_auth", message)

@@ -66,6 +66,9 @@ extension String {
   /// Whether the text can be the audience of a token.
   var isAudience: Bool { consists(upTo: 2048, of: \.isVisible) }
 
+  /// Why the text is not an absolute path; nil if it is.
+  var pathViolation: String? { isAbsolutePath ? nil : "must be an absolute path" }
+
   var isAbsolutePath: Bool { hasPrefix("/") && consists(upTo: 4096) { $0 >= 0x20 && $0 != 0x7F } }
 
   /// Returns the name that is most similar to this text; nil if none is similar enough to be

@@ -42,6 +42,10 @@ package protocol ProviderCall<Settings>: Sendable, Equatable {
   /// call whose proof is refused has not been performed.
   var carriesProof: Bool { get }
 
+  /// Returns the absolute paths of the files with secrets of other programs that the call contains.
+  /// The engine reads them anew for each call.
+  func secretFiles(_ settings: Settings) -> [String]
+
   /// The token that the call revokes; nil if the call revokes none. The engine retries a revoking
   /// call until the provider has answered.
   var revokedToken: RevokedToken? { get }
@@ -66,6 +70,7 @@ extension ProviderCall {
   package var account: AccountID? { nil }
   package var authenticatesClient: Bool { false }
   package var carriesProof: Bool { false }
+  package func secretFiles(_ settings: Settings) -> [String] { [] }
   package var revokedToken: RevokedToken? { nil }
   package var clientToken: (any ClientTokenCall)? { nil }
   package func refusesClientToken(_ reply: HTTPReply) -> Bool { false }
@@ -103,6 +108,8 @@ package struct RenderContext<Settings: ProviderTypeSettings>: Sendable {
   package var credential: Secret?
   /// All credentials of the provider that are set, by name.
   package var credentials: [String: Secret]
+  /// The contents of the files in ``ProviderCall/secretFiles(_:)``, by path.
+  package var files: [String: Secret]
   /// The access token of the account in ``ProviderCall/account``; nil if the call carries none.
   package var accessToken: Secret?
   /// The daemon's own token, obtained by ``ProviderCall/clientToken``; nil if the call needs none.
@@ -116,12 +123,14 @@ package struct RenderContext<Settings: ProviderTypeSettings>: Sendable {
 
   package init(
     provider: Provider<Settings>, credential: Secret?, credentials: [String: Secret] = [:],
-    accessToken: Secret? = nil, clientToken: Secret? = nil, clientAuthAttempt: Int = 0,
+    files: [String: Secret] = [:], accessToken: Secret? = nil, clientToken: Secret? = nil,
+    clientAuthAttempt: Int = 0,
     dpopNonces: DPoPNonces = DPoPNonces(), transition: TransitionContext
   ) {
     self.provider = provider
     self.credential = credential
     self.credentials = credentials
+    self.files = files
     self.accessToken = accessToken
     self.clientToken = clientToken
     self.transition = transition

@@ -33,6 +33,13 @@ package struct Disk: Sendable {
     try $1.secret(named: $0)
   }
 
+  /// Returns the text of a file that another program writes. See ``SecretFile/read(_:user:)``.
+  package var secretFile: @Sendable (_ path: String, _ user: UInt32) throws(UsherError) -> Secret =
+    {
+      path, user throws(UsherError) in
+      try SecretFile.read(path, user: user)
+    }
+
   /// Returns whether a recovery key opens a database. See ``Store/isOpened(at:by:)``.
   package var isOpened: @Sendable (_ database: String, RecoveryKey) throws(UsherError) -> Bool = {
     database, key throws(UsherError) in

@@ -229,6 +229,22 @@ extension ClientRegistration {
 
 // Credentials for calls to providers.
 extension Credentials {
+  /// Reads files that other programs write, each as it is now.
+  ///
+  /// - Returns: The contents by path.
+  func contents(of files: [String]) async throws(UsherError) -> [String: Secret] {
+    var contents: [String: Secret] = [:]
+    for file in files { contents[file] = try await content(of: file) }
+    return contents
+  }
+
+  func content(of file: String) async throws(UsherError) -> Secret {
+    try await dependencies.blocking.run {
+      [disk, user = dependencies.daemonUser] () throws(UsherError) in
+      try disk.secretFile(file, user)
+    }
+  }
+
   /// Returns the tags by which a flow that starts now recognizes its provider's credentials later.
   ///
   /// - Returns: Empty tags if the provider's name means another provider by now, because the

@@ -115,10 +115,11 @@ final class ProviderHTTP: ProviderObserver {
       guard dependencies.descriptors.hasRoom(for: .provider) else {
         throw DescriptorBudget.exhausted
       }
-      let request = try render(call, origin, accessToken, clientToken, clientAuthAttempt)
+      let files = try await credentials.contents(of: secretFiles(of: call, provider))
+      let request = try render(call, origin, accessToken, clientToken, clientAuthAttempt, files)
       let first = await attempt(request, provider)
       if call.carriesProof, case .reply(let reply) = first, reply.demandsDPoPNonce {
-        let proven = try render(call, origin, accessToken, clientToken, clientAuthAttempt)
+        let proven = try render(call, origin, accessToken, clientToken, clientAuthAttempt, files)
         outcome = await attempt(proven, provider)
       } else {
         outcome = first
@@ -191,11 +192,17 @@ final class ProviderHTTP: ProviderObserver {
     transport.retain(dependencies.config.providers.map(\.http))
   }
 
+  private func secretFiles<Call: ProviderCall>(
+    of call: Call, _ provider: ProviderConfig
+  ) -> [String] {
+    Provider<Call.Settings>(provider).map { call.secretFiles($0.settings) } ?? []
+  }
+
   /// Renders a provider call as an HTTP request. If a credential is not set, or was set for another
   /// provider, this throws only if the call contains the credential.
   private func render<Call: ProviderCall>(
     _ call: Call, _ origin: Origin, _ accessToken: Secret?, _ clientToken: Secret?,
-    _ clientAuthAttempt: Int
+    _ clientAuthAttempt: Int, _ files: [String: Secret]
   ) throws(UsherError) -> HTTPRequest {
     guard let provider = Provider<Call.Settings>(origin.provider) else {
       throw UsherError(
@@ -206,7 +213,7 @@ final class ProviderHTTP: ProviderObserver {
       return try call.render(
         RenderContext(
           provider: provider, credential: callCredentials.credential,
-          credentials: callCredentials.named,
+          credentials: callCredentials.named, files: files,
           accessToken: accessToken, clientToken: clientToken,
           clientAuthAttempt: clientAuthAttempt, dpopNonces: dpopNonces.withLock { $0 },
           transition: dependencies.transitionContext()))

@@ -26,6 +26,12 @@ extension ProviderService {
         "usherd is registered at provider \(provider.name): it needs no document",
         field: "provider")
     }
+    guard settings.clientAssertionFile == nil else {
+      throw UsherError(
+        .invalidParams,
+        "provider \(provider.name) has client_assertion_file: a document would need the keys of the "
+          + "assertion's issuer, which usherd does not have", field: "provider")
+    }
     let signs = settings.clientCredential != nil
     var keys: [JSONValue] = []
     if signs { keys.append(try await signingKey(provider)) }

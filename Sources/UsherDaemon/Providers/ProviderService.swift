@@ -218,6 +218,7 @@ extension ProviderService {
     }
     let url = OIDCMetadata.wellKnownURLs(issuer: provider.settings.issuer.text)[0]
     let outcome = await http.send(OIDCCall.discovery(url: url), for: provider.config)
+    findings += await assertionFiles(of: provider)
     return findings + credentials(provider.config)
       + [clock(outcome, allowed: provider.settings.clockSkewSeconds)]
   }
@@ -321,7 +322,10 @@ extension ProviderService {
   func credential(_ provider: ProviderConfig) -> ProviderCheck.Finding {
     do throws(UsherError) {
       guard let value = try credentials.credential(of: provider) else {
-        return .init(subject: "credential", fine: true, message: "a public client needs none")
+        return .init(
+          subject: "credential", fine: true,
+          message: provider.definition.oauthClient.assertionFile == nil
+            ? "a public client needs none" : "the client's assertion is in a file")
       }
       let name = provider.credentialName ?? ""
       if let flaw = provider.definition.flaw(of: value, named: name) {

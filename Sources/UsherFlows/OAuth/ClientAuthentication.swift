@@ -25,7 +25,8 @@ struct ClientAuthentication {
   /// A public client sends only its `client_id`.
   ///
   /// - Throws: `internalError` if the client has no id yet, or if the configured credential is not
-  ///   set or is not a key that can sign.
+  ///   set or is not a key that can sign; an error that names the file if the client's assertion in
+  ///   a file cannot be used.
   init<Settings: ProviderTypeSettings>(
     _ context: RenderContext<Settings>, _ terms: Terms
   ) throws(UsherError) {
@@ -40,6 +41,10 @@ struct ClientAuthentication {
           + "\(client.auth.settingText), which profile \(client.profile.rawValue) does not permit; "
           + "set client_credential, the name of a private key, and run: usherctl provider register "
           + "\(context.provider.name) --update")
+    }
+    if let file = client.assertionFile {
+      (fields, headers) = (Self.fields(client.id, try context.assertion(inFile: file)), [])
+      return
     }
     guard client.credential != nil else {
       (fields, headers) = ([("client_id", client.id)], [])

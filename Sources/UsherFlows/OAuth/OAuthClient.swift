@@ -10,6 +10,9 @@ package struct OAuthClient: Sendable, Equatable {
   package var auth: OIDCClientAuth
   /// The security profile that limits how the client authenticates itself.
   package var profile = OIDCProfile.none
+  /// The path of the file with the assertion by which the client authenticates itself in place of a
+  /// credential; nil if there is none.
+  package var assertionFile: String?
 
   /// Whether another method of authentication is tried if the provider refuses one.
   package var triesMethods: Bool { credential != nil && auth == .auto }

@@ -3,8 +3,9 @@ import UsherAPI
 package import UsherConfig
 package import UsherCore
 
-/// Gets tokens without a user, by an assertion that the daemon signs (RFC 7523 §2.1). The account
-/// that results needs no refresh token: the daemon signs another assertion.
+/// Gets tokens without a user, by an assertion that the daemon signs, or that another program
+/// writes into a file (RFC 7523 §2.1). The account that results needs no refresh token: the daemon
+/// presents another assertion.
 package struct OIDCJWTBearerGrant: FlowMachine, UnattendedGrant {
   package typealias Event = FlowEvent<OIDCCall>
   package typealias Answer = UsherFlows.Answer<OIDCCall>
@@ -35,11 +36,11 @@ package struct OIDCJWTBearerGrant: FlowMachine, UnattendedGrant {
   ) throws(UsherError) -> (OIDCJWTBearerGrant, Answer) {
     let provider = context.provider
     let settings = provider.settings
-    guard settings.jwtBearer.keyCredential != nil else {
+    guard settings.jwtBearer.isConfigured else {
       throw UsherError(
         .permissionDenied,
-        "provider \(provider.name) has no section jwt_bearer with key_credential in its "
-          + "configuration")
+        "provider \(provider.name) has no section jwt_bearer with key_credential or "
+          + "assertion_file in its configuration")
     }
     let subject = settings.jwtBearer.subject(named: params.subject, clientID: settings.clientID)
     guard settings.jwtBearer.permits(subject, clientID: settings.clientID) else {
@@ -69,7 +70,9 @@ package struct OIDCJWTBearerGrant: FlowMachine, UnattendedGrant {
 
   func account() -> AccountGrant {
     var grant = AccountGrant(
-      subject: subject, label: "service account \(subject)",
+      subject: subject,
+      label: provider.settings.jwtBearer.assertionFile == nil
+        ? "service account \(subject)" : "workload \(subject)",
       attributes: ["grant": .string(OIDCProvider.assertionGrant)], keepAlive: keepAlive,
       tokens: nil)
     grant.isByAssertion = true

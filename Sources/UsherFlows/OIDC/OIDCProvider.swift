@@ -68,6 +68,6 @@ extension ProviderDefinition where Settings == OIDCSettings {
   var oauthClient: OAuthClient {
     OAuthClient(
       id: settings.clientID, credential: settings.clientCredential, auth: settings.clientAuth,
-      profile: settings.profile)
+      profile: settings.profile, assertionFile: settings.clientAssertionFile)
   }
 }

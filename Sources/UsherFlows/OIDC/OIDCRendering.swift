@@ -211,8 +211,8 @@ extension OIDCCall.TokenExchange {
 extension OIDCCall.JWTBearer {
   static let grantType = "urn:ietf:params:oauth:grant-type:jwt-bearer"
 
-  /// Returns the request with a signed assertion (RFC 7523 §2.1). A public client adds nothing: the
-  /// assertion names its issuer (RFC 7521 §4.1).
+  /// Returns the request with an assertion (RFC 7523 §2.1). A public client whose key has signed it
+  /// adds nothing: the assertion names its issuer (RFC 7521 §4.1).
   fileprivate func render(
     _ metadata: OIDCMetadata, _ context: RenderContext<OIDCSettings>
   ) throws(UsherError) -> HTTPRequest {
@@ -220,9 +220,33 @@ extension OIDCCall.JWTBearer {
     let settings = context.provider.settings
     let rules = settings.jwtBearer
     let spelled = scope.isEmpty ? nil : settings.spelling(ofScope: scope)
+    var fields: [(name: String, value: String)] = [
+      ("grant_type", Self.grantType),
+      ("assertion", try assertion(metadata, context, scope: spelled).revealed()),
+    ]
+    if !rules.scopeInAssertion, let spelled { fields.append(("scope", spelled)) }
+    fields +=
+      audience.map { settings.fields(forAudiences: [$0]) } ?? settings.fields(forSignInWith: [])
+    // The assertion of another issuer does not name the client.
+    let isOwn = rules.assertionFile == nil
+    guard settings.clientCredential != nil || settings.clientAssertionFile != nil || !isOwn else {
+      return .form(endpoint, fields, headers: [])
+    }
+    let client = try ClientAuthentication(
+      context, metadata.clientAuthTerms(context.provider, at: endpoint))
+    return .form(endpoint, fields + client.fields, headers: client.headers)
+  }
+
+  /// Returns the assertion: the one in the configured file, or one that the daemon signs.
+  private func assertion(
+    _ metadata: OIDCMetadata, _ context: RenderContext<OIDCSettings>, scope: String?
+  ) throws(UsherError) -> Secret {
+    let settings = context.provider.settings
+    let rules = settings.jwtBearer
+    if let file = rules.assertionFile { return try context.assertion(inFile: file) }
     let assertion = ClientAssertion(
       issuer: rules.issuer ?? settings.clientID, subject: subject,
-      audience: rules.audience ?? metadata.issuer, scope: rules.scopeInAssertion ? spelled : nil,
+      audience: rules.audience ?? metadata.issuer, scope: rules.scopeInAssertion ? scope : nil,
       at: context.transition)
     let key = try context.credential(named: rules.keyCredential)
     let signed: Secret
@@ -233,16 +257,7 @@ extension OIDCCall.JWTBearer {
       throw UsherError(
         .internalError, "credential \(rules.keyCredential ?? "") \(error.message)")
     }
-    var fields: [(name: String, value: String)] = [
-      ("grant_type", Self.grantType), ("assertion", signed.revealed()),
-    ]
-    if !rules.scopeInAssertion, let spelled { fields.append(("scope", spelled)) }
-    fields +=
-      audience.map { settings.fields(forAudiences: [$0]) } ?? settings.fields(forSignInWith: [])
-    guard settings.clientCredential != nil else { return .form(endpoint, fields, headers: []) }
-    let client = try ClientAuthentication(
-      context, metadata.clientAuthTerms(context.provider, at: endpoint))
-    return .form(endpoint, fields + client.fields, headers: client.headers)
+    return signed
   }
 }
 

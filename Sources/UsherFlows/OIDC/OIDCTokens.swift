@@ -9,7 +9,9 @@ struct OIDCTokens: TokenDialect {
   /// The key to which the tokens are bound; nil if they are bound to none.
   var dpopKey: Sealed<Secret>?
 
-  var isPublicClient: Bool { provider.config.credentialName == nil }
+  var isPublicClient: Bool {
+    provider.config.credentialName == nil && provider.settings.clientAssertionFile == nil
+  }
 
   func read(_ reply: HTTPReply, to request: TokenRequest, at now: Timestamp) -> TokenReply {
     var request = request

@@ -9,6 +9,7 @@ package actor OIDCBackend: Backend {
   var registrations: [String: Registration] = [:]
   /// The clients whose ids are addresses of documents.
   var documents: [String: DocumentedClient] = [:]
+  let workloadIssuer = WorkloadIssuer()
   nonisolated let path: String
   /// The well-known service as which this provider behaves; nil if it is the sandbox's own.
   nonisolated let service: OIDCService?
@@ -109,6 +110,7 @@ package actor OIDCBackend: Backend {
       Endpoint("revokeAll", .post, "/_control/revokeAll", handle: revokeAll),
       Endpoint("authority", .get, "/_control/authority", handle: readAuthority),
       Endpoint("certificate", .post, "/_control/certificate", handle: issueCertificate),
+      Endpoint("assertion", .post, "/_control/assertion", handle: issueAssertion),
     ]
   }
 

@@ -55,6 +55,10 @@ extension OIDCBackend {
     guard let id = form["client_id"], let client = clients.named(id) else {
       throw OAuthError.client("client_id is missing or unknown")
     }
+    if let claims = try await workloadIssuer.claims(of: form["client_assertion"] ?? "") {
+      try checkWorkload(claims, isClient: id, call)
+      return client
+    }
     let keys = JWTKeyCollection()
     if let set = keySet(of: id) {
       try await keys.add(jwks: set.decoded(as: JWKS.self))

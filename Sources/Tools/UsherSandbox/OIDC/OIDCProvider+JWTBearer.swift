@@ -6,7 +6,11 @@ extension OIDCBackend {
 
   /// Issues a token for an assertion that a service account has signed (RFC 7523 §2.1).
   func answerAssertion(_ form: Form, _ call: EndpointCall) async throws -> Reply {
-    let claims = try await verified(try form.required("assertion"))
+    let assertion = try form.required("assertion")
+    if let claims = try await workloadIssuer.claims(of: assertion) {
+      return try await answerWorkload(claims, form, call)
+    }
+    let claims = try await verified(assertion)
     guard case .string(let account)? = claims["iss"] else {
       throw OAuthError("invalid_grant", "iss is missing")
     }

@@ -57,6 +57,8 @@ package struct OIDCBackendSettings: BackendSettings, Hashable {
   package var dpopNonce = ""
   /// The subjects for which a service account gets tokens, in addition to itself (RFC 7523 §2.1).
   package var assertionSubjects: [String] = []
+  /// The clients as which workloads of another issuer act, by the subjects of their tokens.
+  package var workloads: [String: String] = [:]
   /// Whether the assertion of a service account has the scope as a claim, as at Google.
   package var assertionsHaveScope = false
   /// Whether an assertion must be for the token endpoint instead of the issuer.

@@ -77,6 +77,15 @@ extension ConformanceModule {
       during: .resource, refusedBy: "issuer"),
     .init(
       "auth/basic-cimd", ["clientDocuments": [documented: document]], during: .client),
+    .init(
+      "auth/wif-jwt-bearer",
+      [
+        "clientAuthMethods": ["none"], "workloads": ["conformance-workload": "usher"],
+        "discovery": [
+          "grant_types_supported": ["urn:ietf:params:oauth:grant-type:jwt-bearer"],
+          "token_endpoint_auth_methods_supported": ["none"], "registration_endpoint": .null,
+        ],
+      ], during: .client),
     .init("auth/offline-access-scope", scopesOfResource, during: .resource),
     .init(
       "auth/offline-access-not-supported",
