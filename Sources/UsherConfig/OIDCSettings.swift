@@ -39,6 +39,8 @@ package struct OIDCSettings: SettingsSection {
   package var clientCredentialsGrant = false
   /// How the daemon gets tokens by assertions that it signs (RFC 7523 §2.1).
   package var jwtBearer = OIDCJWTBearer()
+  /// How the daemon gets tokens for a person of another provider.
+  package var identityAssertion = OIDCIdentityAssertion()
   /// How the provider is asked for a token for an audience; nil: it issues tokens for one audience
   /// only.
   package var audienceParameter: OIDCAudienceParameter?
@@ -124,6 +126,7 @@ package struct OIDCSettings: SettingsSection {
     table.setting(
       &grantEndedErrors, "grant_ended_errors", violation: OAuth2Settings.violation(names:))
     table.table(&jwtBearer, "jwt_bearer")
+    table.table(&identityAssertion, "identity_assertion")
     table.table(&endpoints, "endpoints")
     table.setting(&extraAuthorize, "extra_authorize", violation: Self.violation(extra:))
     // A provider may have registered another client than the file describes, such as a public one.

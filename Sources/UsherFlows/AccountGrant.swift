@@ -30,6 +30,9 @@ package struct AccountGrant: Sendable, Equatable {
   /// Whether the daemon renews the tokens by an assertion about ``subject`` (RFC 7523 §2.1) instead
   /// of the client's credential; only if ``isOfClient`` is set.
   package var isByAssertion = false
+  /// The account of another provider by whose assertions the daemon renews the tokens; nil if there
+  /// is none. Only if ``isOfClient`` is set.
+  package var identity: AccountID?
   /// Whether this describes only part of the account. If it does, attributes that it does not
   /// mention stay, even if it has tokens; if its profile is nil, the present profile and label
   /// stay.

@@ -179,6 +179,9 @@ package struct FlowContext<Settings: ProviderTypeSettings>: Sendable {
   package var granted: GrantedAccess?
   /// The verified ID token of ``account``; nil if there is none, or if the caller may not have it.
   package var idToken: Sealed<Secret>?
+  /// The caller's account at another provider, by whose assertion this one issues tokens; nil if
+  /// the flow needs none. The caller may have its ID token.
+  package var identity: KnownAccount?
   /// The unexpired handoff secrets that earlier flows of the same owner, client and provider
   /// stored.
   package var handoffSecrets: [HandoffSecret]

@@ -46,6 +46,10 @@ package protocol ProviderCall<Settings>: Sendable, Equatable {
   /// The engine reads them anew for each call.
   func secretFiles(_ settings: Settings) -> [String]
 
+  /// Returns the assertion of another provider that the call presents; nil if it presents none. The
+  /// engine gets it anew for each call, and supplies it as ``RenderContext/accessToken``.
+  func identityAssertion(_ settings: Settings) -> IdentityAssertionRequest?
+
   /// The token that the call revokes; nil if the call revokes none. The engine retries a revoking
   /// call until the provider has answered.
   var revokedToken: RevokedToken? { get }
@@ -71,6 +75,7 @@ extension ProviderCall {
   package var authenticatesClient: Bool { false }
   package var carriesProof: Bool { false }
   package func secretFiles(_ settings: Settings) -> [String] { [] }
+  package func identityAssertion(_ settings: Settings) -> IdentityAssertionRequest? { nil }
   package var revokedToken: RevokedToken? { nil }
   package var clientToken: (any ClientTokenCall)? { nil }
   package func refusesClientToken(_ reply: HTTPReply) -> Bool { false }
@@ -110,7 +115,8 @@ package struct RenderContext<Settings: ProviderTypeSettings>: Sendable {
   package var credentials: [String: Secret]
   /// The contents of the files in ``ProviderCall/secretFiles(_:)``, by path.
   package var files: [String: Secret]
-  /// The access token of the account in ``ProviderCall/account``; nil if the call carries none.
+  /// The access token of the account in ``ProviderCall/account``, or the assertion of
+  /// ``ProviderCall/identityAssertion(_:)``; nil if the call carries none.
   package var accessToken: Secret?
   /// The daemon's own token, obtained by ``ProviderCall/clientToken``; nil if the call needs none.
   package var clientToken: Secret?

@@ -60,14 +60,18 @@ final class FlowHarness: Sendable {
     let metadata = MetadataCache(http: http, dependencies: dependencies)
     let verifier = IDTokenVerifier(
       http: http, credentials: credentials, dependencies: dependencies)
+    let identities = IdentityAssertions(
+      dependencies: dependencies, http: http, metadata: metadata)
     source = TokenSource(
       dependencies: dependencies, http: http, metadata: metadata, verifier: verifier,
-      health: health)
+      health: health, identities: identities)
     revocations = RevocationQueue(
       dependencies: dependencies, store: store, source: source)
     refresher = Refresher(repository: repository, source: source, queue: revocations)
+    identities.use(refresher)
     calls = AccountCalls(
-      dependencies: dependencies, http: http, repository: repository, refresher: refresher)
+      dependencies: dependencies, http: http, repository: repository, refresher: refresher,
+      identities: identities)
     localAuth = .fake(dependencies, store, reader)
     totp = TOTPService(dependencies: dependencies, store: store, repository: repository)
     let effects = EffectRunner(

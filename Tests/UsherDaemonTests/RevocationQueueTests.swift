@@ -168,7 +168,7 @@ struct RevocationQueueTests {
         dependencies: harness.dependencies, store: harness.store,
         source: TokenSource(
           dependencies: dependencies, http: source.http, metadata: source.metadata,
-          verifier: source.verifier, health: source.health),
+          verifier: source.verifier, health: source.health, identities: source.identities),
         record: audit.record)
       await queue.revokeInBackground(revocation)
       try await harness.scheduler.isSet(.zero)

@@ -121,6 +121,8 @@ struct AccountDetails: Codable, Sendable, Equatable {
     /// Whether they are granted for an assertion about the account's subject (RFC 7523 §2.1); nil
     /// means false.
     var isByAssertion: Bool?
+    /// The account of another provider by whose assertions they are granted; nil if there is none.
+    var identity: AccountID?
     /// The key to which the provider binds the tokens (RFC 9449); nil if it binds them to none, and
     /// in rows that older versions wrote.
     var dpopKey: Sealed<Secret>?

@@ -135,7 +135,8 @@ extension AccountRepository {
             ? Sealed(Secret(dependencies.identifier("grant_"))) : grant.tokens?.refreshToken,
           refreshExpiresAt: grant.tokens?.refreshExpiresAt,
           isOfClient: grant.isOfClient ? true : nil,
-          isByAssertion: grant.isByAssertion ? true : nil, dpopKey: grant.dpopKey))
+          isByAssertion: grant.isByAssertion ? true : nil, identity: grant.identity,
+          dpopKey: grant.dpopKey))
   }
 
   /// Plans a write of the rows that a refresh will change, with their current content. The write is

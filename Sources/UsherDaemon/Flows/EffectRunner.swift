@@ -127,7 +127,7 @@ final class EffectRunner: Sendable {
           call, of: account, for: provider, in: flow.credentials,
           on: flow.client ?? CallerPolicy.ownPrograms)
       } else {
-        await http.send(call, for: provider, in: flow.credentials)
+        await bearer.send(call, for: provider, in: flow.credentials, of: flow.owner)
       }
     guard case .unreachable(let message, sent: false) = outcome,
       let change = http.change(of: provider, in: flow.credentials), change.message == message

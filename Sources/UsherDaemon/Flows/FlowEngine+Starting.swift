@@ -41,12 +41,14 @@ extension FlowEngine {
   ///
   /// - Parameters:
   ///   - call: The call with its parameters, which must name the account if the flow needs one.
+  ///   - identity: The account at another provider by whose assertion the flow gets tokens; nil if
+  ///     it needs none.
   ///   - reservation: The reservation from ``admit(_:)``. This method uses or releases it.
   ///   - isVisible: Whether the flow may offer an account to the user.
   ///   - mayHaveIDToken: Whether the client may have the ID token of an account.
   func start(
-    _ call: FlowStart, owner: Owner, client: FlowClient, in reservation: FlowReservation,
-    where isVisible: (AccountRecord) -> Bool = { _ in true },
+    _ call: FlowStart, owner: Owner, client: FlowClient, by identity: AccountRecord? = nil,
+    in reservation: FlowReservation, where isVisible: (AccountRecord) -> Bool = { _ in true },
     mayHaveIDToken: (AccountRecord) -> Bool = { _ in false }
   ) async throws(UsherError) -> LiveFlow {
     defer { reservation.release() }
@@ -72,6 +74,7 @@ extension FlowEngine {
       idToken: record.flatMap {
         $0.isOf(provider) && mayHaveIDToken($0) ? $0.verifiedIDToken : nil
       },
+      identity: identity.map { KnownAccount(id: $0.id, subject: $0.subject) },
       predecessors: predecessors(at: call.provider, to: owner, client.name, at: transition.now),
       transition: transition)
     let (machine, answer) = try begin(type, input, at: provider)
@@ -132,6 +135,8 @@ extension FlowEngine {
     let accounts: [AccountRecord]
     /// The ID token of the account; nil if the client may not have it.
     let idToken: Sealed<Secret>?
+    /// The account at another provider; nil if the flow needs none.
+    let identity: KnownAccount?
     /// The ended flows that have left a handoff secret for this client.
     let predecessors: [LiveFlow]
     let transition: TransitionContext
@@ -171,6 +176,7 @@ extension FlowEngine {
       handoffSecrets: input.predecessors.compactMap(\.handoffSecret))
     context.granted = record?.grantedAccess(at: provider.config, input.transition.now)
     context.idToken = input.idToken
+    context.identity = input.identity
     for record in input.accounts {
       context.accountAttributes[record.id] = record.details.attributes
     }

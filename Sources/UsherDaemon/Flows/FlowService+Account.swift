@@ -33,6 +33,46 @@ extension FlowService {
     return record
   }
 
+  /// Returns the account at another provider by whose assertion the flow gets tokens; nil for other
+  /// kinds of flows.
+  ///
+  /// The assertion gives the caller what the ID token would, so the caller must have the right to
+  /// that ID token, at once and without a confirmation or a proof of presence.
+  ///
+  /// - Throws: `notFound` if the account is not the caller's own, `permissionDenied` without that
+  ///   right; else as ``account(of:for:)``.
+  func identity(of call: FlowStart, for caller: Caller) throws(UsherError) -> AccountRecord? {
+    guard call.kind == OIDCIdentityAssertionGrant.kind,
+      let config = engine.dependencies.configStore.current.provider(call.provider),
+      let provider = (config.settings as? OIDCSettings)?.identityAssertion.provider
+    else { return nil }
+    let (repository, field) = (engine.accounts, "params.identity")
+    let record: AccountRecord
+    if let named = call.params["identity"].flatMap({ $0.isNull ? nil : $0 }) {
+      guard let text = named.stringValue else { throw .wrongType(field, "a string") }
+      guard let found = try repository.find(AccountID(text), of: [caller.owner]),
+        caller.maySee(found, PolicyRequest(call))
+      else { throw AccountRepository.notFound(AccountID(text)) }
+      record = found
+    } else {
+      let records = try repository.accounts(
+        of: caller.owner, at: provider, limit: AccountRepository.maxChoices
+      ) { caller.mayHaveIDToken(of: $0, engine.dependencies) }
+      record = try repository.onlyAccount(among: records, at: provider, field: field)
+    }
+    guard record.provider == provider else {
+      throw UsherError(
+        .invalidParams, "account \(record.id) is not at provider \(provider)", field: field)
+    }
+    guard caller.mayHaveIDToken(of: record, engine.dependencies) else {
+      throw UsherError(
+        .permissionDenied,
+        "the flow needs the right to token.get \(provider)/idToken for account \(record.id), without "
+          + "a confirmation or a proof of presence", field: field)
+    }
+    return record
+  }
+
   /// Whether the flow acts with an account's token: because its kind needs one, because the call
   /// names an account, or because the machine selects one of the owner's accounts.
   func usesAccount(_ call: FlowStart, for caller: Caller) throws(UsherError) -> Bool {
@@ -117,7 +157,9 @@ extension PolicyRequest {
   ///
   /// - Parameter scope: The scope that the call names; nil if it names none.
   static func scopes(ofFlow kind: String, _ scope: String?) -> [String]? {
-    let isUnattended = [OIDCClientCredentials.kind, OIDCJWTBearerGrant.kind].contains(kind)
-    return isUnattended ? scopes(scope ?? "") : nil
+    let unattended = [
+      OIDCClientCredentials.kind, OIDCJWTBearerGrant.kind, OIDCIdentityAssertionGrant.kind,
+    ]
+    return unattended.contains(kind) ? scopes(scope ?? "") : nil
   }
 }

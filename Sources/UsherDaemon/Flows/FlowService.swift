@@ -34,9 +34,10 @@ struct FlowService: Sendable {
     if call.provider != ProviderConfig.local.name { try caller.owner.checkMayHaveAccounts() }
     var call = call
     if let account { call.params["account"] = .string(account.rawValue) }
+    let identity = try identity(of: call, for: caller)
     let liveFlow = try await engine.start(
       call, owner: caller.owner, client: await caller.flowClient(engine.dependencies),
-      in: reservation,
+      by: identity, in: reservation,
       where: isOffered, mayHaveIDToken: { caller.mayHaveIDToken(of: $0, engine.dependencies) })
     return .init(flow: await flowAfterWait(liveFlow, call.waitMs))
   }

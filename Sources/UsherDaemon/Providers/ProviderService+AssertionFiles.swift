@@ -3,7 +3,7 @@ import UsherConfig
 import UsherCore
 import UsherFlows
 
-// What `provider.check` says about assertions that other programs write.
+// What `provider.check` says about assertions of others.
 extension ProviderService {
   /// Returns one finding for each file that the provider's configuration names: whether it has an
   /// assertion that the daemon would present now.
@@ -25,5 +25,20 @@ extension ProviderService {
       }
     }
     return findings
+  }
+
+  /// Returns whether the identity provider whose assertions the provider accepts is one; empty if it
+  /// accepts none.
+  func identityProvider(of provider: Provider<OIDCSettings>) -> [ProviderCheck.Finding] {
+    guard let name = provider.settings.identityAssertion.provider else { return [] }
+    let other = configStore.current.config.provider(name)
+    let isUsable = name != provider.name && other?.settings is OIDCSettings
+    return [
+      .init(
+        subject: "identity provider", fine: isUsable,
+        message: isUsable
+          ? "its assertions come from provider \(name)"
+          : "identity_assertion must name another provider of type oidc, and names \(name)")
+    ]
   }
 }

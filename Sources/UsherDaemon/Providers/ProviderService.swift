@@ -219,6 +219,7 @@ extension ProviderService {
     let url = OIDCMetadata.wellKnownURLs(issuer: provider.settings.issuer.text)[0]
     let outcome = await http.send(OIDCCall.discovery(url: url), for: provider.config)
     findings += await assertionFiles(of: provider)
+    findings += identityProvider(of: provider)
     return findings + credentials(provider.config)
       + [clock(outcome, allowed: provider.settings.clockSkewSeconds)]
   }

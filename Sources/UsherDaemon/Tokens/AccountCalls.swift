@@ -1,6 +1,7 @@
 import UsherConfig
 import UsherCore
 import UsherFlows
+import UsherStore
 
 /// Sends calls to a provider's API with an account's access token.
 ///
@@ -16,6 +17,23 @@ struct AccountCalls: Sendable {
   let http: ProviderHTTP
   let repository: AccountRepository
   let refresher: Refresher
+  let identities: IdentityAssertions
+
+  /// Sends a call of a flow without an account, with the assertion of another provider if it
+  /// presents one.
+  ///
+  /// - Parameter owner: The owner of the flow, to whom the account of the assertion must belong.
+  func send(
+    _ call: any ProviderCall, for provider: ProviderConfig, in flow: CredentialTags,
+    of owner: Owner
+  ) async -> CallOutcome {
+    do throws(UsherError) {
+      let assertion = try await identities.assertion(for: call, provider, of: owner)
+      return await http.send(call, for: provider, in: flow, accessToken: assertion)
+    } catch {
+      return CallOutcome(withoutToken: error)
+    }
+  }
 
   /// Sends a call with the access token of an account.
   ///

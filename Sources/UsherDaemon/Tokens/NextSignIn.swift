@@ -69,6 +69,7 @@ extension AccountRecord {
     }
     next.arguments["scope"] = scopeToRequest(scope, settings).map { .text($0) }
     next.arguments["audiences"] = audiencesToRequest(audience, settings).map { .texts($0) }
+    next.arguments["identity"] = details.grant.identity.map { .text($0.rawValue) }
     if details.grant.isByAssertion == true { next.arguments["subject"] = .text(subject) }
     if details.keepAlive { next.arguments["keepAlive"] = .flag(true) }
     // Not every kind of flow has all parameters.

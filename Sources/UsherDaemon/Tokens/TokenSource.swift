@@ -39,6 +39,7 @@ struct TokenSource: Sendable {
   let metadata: MetadataCache
   let verifier: IDTokenVerifier
   let health: ProviderHealth
+  let identities: IdentityAssertions
   /// Returns the installation id of an owner at a provider, if the provider expects one; else nil.
   var installation: @Sendable (Owner, ProviderName) -> String? = { _, _ in nil }
 
@@ -74,7 +75,13 @@ struct TokenSource: Sendable {
           name: record.provider, code: "no_renewal",
           message: "tokens of this provider are not renewed"))
     }
-    let outcome = await http.send(call, for: provider)
+    let assertion: Secret?
+    do throws(UsherError) {
+      assertion = try await identities.assertion(for: call, provider, of: record.owner)
+    } catch {
+      return .failed(error)
+    }
+    let outcome = await http.send(call, for: provider, accessToken: assertion)
     health.record(
       outcome, ofRefresh: record.id, of: provider, at: dependencies.clock.monotonicNow())
     let refreshed = read(outcome, dialect, record, key)
@@ -127,6 +134,10 @@ struct TokenSource: Sendable {
   ) -> (any ProviderCall)? {
     if record.details.grant.isOfClient == true {
       let audience = key.audience.isEmpty ? nil : key.audience
+      if let identity = record.details.grant.identity {
+        return dialect.identityToken(
+          identity, subject: record.subject, scope: key.scope, audience: audience)
+      }
       return record.details.grant.isByAssertion == true
         ? dialect.assertionToken(subject: record.subject, scope: key.scope, audience: audience)
         : dialect.clientToken(scope: key.scope, audience: audience)

@@ -35,7 +35,7 @@ package struct UnusableReply: Error, Sendable, Equatable {
 extension OAuthReply {
   /// Reads the outcome of a call. If no reply arrived, the provider counts as temporarily unable to
   /// answer.
-  init(_ outcome: CallOutcome, read: (HTTPReply) -> Self) {
+  package init(_ outcome: CallOutcome, read: (HTTPReply) -> Self) {
     switch outcome {
     case .reply(let reply): self = read(reply)
     case .unreachable(let message, sent: _): self = .retry(message: message, after: nil)

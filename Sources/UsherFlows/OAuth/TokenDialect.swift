@@ -43,6 +43,13 @@ package protocol TokenDialect: Sendable {
     subject: String, scope: String, audience: String?
   ) -> (any ProviderCall)?
 
+  /// Returns the call that fetches an access token by the assertion of another provider about the
+  /// person of an account there; nil if the configuration does not permit it. The other parameters
+  /// are those of ``clientToken(scope:audience:)``.
+  func identityToken(
+    _ identity: AccountID, subject: String, scope: String, audience: String?
+  ) -> (any ProviderCall)?
+
   func read(_ reply: HTTPReply, to request: TokenRequest, at now: Timestamp) -> TokenReply
 
   /// Returns the dialect for tokens that are bound to a key (RFC 9449); the same one if the
@@ -87,6 +94,10 @@ extension TokenDialect {
 
   package func assertionToken(
     subject: String, scope: String, audience: String?
+  ) -> (any ProviderCall)? { nil }
+
+  package func identityToken(
+    _ identity: AccountID, subject: String, scope: String, audience: String?
   ) -> (any ProviderCall)? { nil }
 
   package func read(

@@ -124,7 +124,7 @@ extension TokenSet {
         throw UnusableReply("the provider's answer has no issued_token_type")
       }
       guard issued.hasSameBytes(as: expected) else {
-        throw UnusableReply("the provider's issued_token_type is not that of an access token")
+        throw UnusableReply("the provider's issued_token_type is not the requested one")
       }
     }
     let rules = request.rules
@@ -135,6 +135,7 @@ extension TokenSet {
         switch rules.tokenTypes {
         case ["bearer"]: "Bearer"
         case TokenReplyRules.dpop: "DPoP"
+        case ["n_a"]: "N_A"
         default: "one of token_types"
         }
       throw UnusableReply(

@@ -23,9 +23,10 @@ package enum OIDCCall: ProviderCall {
   ///   - scope: The whole scope of the token; empty if the provider decides.
   ///   - audience: The audience of the token; nil for what the provider issues without one.
   case clientCredentials(scope: String, audience: String? = nil, OIDCMetadata)
-  /// Requests a token by an assertion that the daemon signs (RFC 7523 §2.1).
+  /// Requests a token by an assertion (RFC 7523 §2.1).
   case jwtBearer(JWTBearer, OIDCMetadata)
-  /// Exchanges an access token for one for an audience (RFC 8693 §2.1).
+  /// Exchanges an access token for one for an audience (RFC 8693 §2.1), or an ID token for an
+  /// assertion.
   case tokenExchange(TokenExchange, OIDCMetadata)
   /// Revokes an access or refresh token (RFC 7009 §2.1).
   case revoke(Revocation, OIDCMetadata)
@@ -60,6 +61,9 @@ package enum OIDCCall: ProviderCall {
     package var scope: String
     /// The audience of the token; nil for what the provider issues without one.
     package var audience: String?
+    /// The account of another provider whose assertion is presented; nil if the daemon signs one,
+    /// or reads one from a file.
+    package var identity: AccountID?
   }
 
   package struct BackchannelRequest: Codable, Sendable, Equatable {
@@ -75,11 +79,19 @@ package enum OIDCCall: ProviderCall {
   }
 
   package struct TokenExchange: Sendable, Equatable {
-    /// The access token that is exchanged.
+    /// The token that is exchanged.
     package var subject: Secret
     /// The scope of the new token; nil if the provider decides.
     package var scope: String?
     package var audience: String
+    /// The assertion that is requested in place of an access token; ``subject`` is then an ID
+    /// token.
+    package var assertion: Assertion?
+
+    package struct Assertion: Sendable, Equatable {
+      /// The resource for which another provider will issue a token; nil if that decides.
+      package var resource: String?
+    }
   }
 
   package struct Revocation: Sendable, Equatable {

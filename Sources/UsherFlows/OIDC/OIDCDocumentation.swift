@@ -28,6 +28,14 @@ extension OIDCJWTBearerGrant {
   }
 }
 
+extension OIDCIdentityAssertionGrant {
+  package static var resultMembers: [Schema.Member] { [.account] }
+
+  package static var example: FlowExample {
+    .init(["identity": "acc_1", "scope": "files.read"], result: ["account": "acc_2"])
+  }
+}
+
 extension OIDCBackchannel {
   package static var resultMembers: [Schema.Member] { [.account] }
 

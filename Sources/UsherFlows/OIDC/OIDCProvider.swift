@@ -7,13 +7,15 @@ import UsherCore
 struct OIDCProvider: ProviderDefinition {
   static let flows: [any FlowMachine.Type] = [
     OIDCAuthorize.self, OIDCDevice.self, OIDCClientCredentials.self, OIDCJWTBearerGrant.self,
-    OIDCBackchannel.self, OIDCEndSession.self,
+    OIDCIdentityAssertionGrant.self, OIDCBackchannel.self, OIDCEndSession.self,
   ]
 
   /// The value of the attribute `grant` of an account of the client itself.
   static let clientGrant = "client_credentials"
   /// The value of the attribute `grant` of an account whose tokens are got by an assertion.
   static let assertionGrant = "jwt_bearer"
+  /// The value of the attribute `grant` of an account of a person of another provider.
+  static let identityGrant = "identity_assertion"
 
   let provider: Provider<OIDCSettings>
 }

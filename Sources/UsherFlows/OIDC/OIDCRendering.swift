@@ -199,11 +199,23 @@ extension RenderContext<OIDCSettings> {
 extension OIDCCall.TokenExchange {
   /// The fields of the request, without those of the client's authentication.
   fileprivate func fields(_ settings: OIDCSettings) -> [(name: String, value: String)] {
-    [
+    let (subjectType, requestedType, target) =
+      if let assertion {
+        (
+          TokenRequest.idTokenType, TokenRequest.identityAssertionType,
+          [("audience", audience)] + (assertion.resource.map { [("resource", $0)] } ?? [])
+        )
+      } else {
+        (
+          TokenRequest.accessTokenType, TokenRequest.accessTokenType,
+          settings.fields(forAudiences: [audience])
+        )
+      }
+    return [
       ("grant_type", "urn:ietf:params:oauth:grant-type:token-exchange"),
-      ("subject_token", subject.revealed()), ("subject_token_type", TokenRequest.accessTokenType),
-      ("requested_token_type", TokenRequest.accessTokenType),
-    ] + settings.fields(forAudiences: [audience])
+      ("subject_token", subject.revealed()), ("subject_token_type", subjectType),
+      ("requested_token_type", requestedType),
+    ] + target
       + (scope.map { [("scope", settings.spelling(ofScope: $0))] } ?? [])
   }
 }
@@ -224,11 +236,11 @@ extension OIDCCall.JWTBearer {
       ("grant_type", Self.grantType),
       ("assertion", try assertion(metadata, context, scope: spelled).revealed()),
     ]
-    if !rules.scopeInAssertion, let spelled { fields.append(("scope", spelled)) }
+    if !rules.scopeInAssertion || identity != nil, let spelled { fields.append(("scope", spelled)) }
     fields +=
       audience.map { settings.fields(forAudiences: [$0]) } ?? settings.fields(forSignInWith: [])
     // The assertion of another issuer does not name the client.
-    let isOwn = rules.assertionFile == nil
+    let isOwn = rules.assertionFile == nil && identity == nil
     guard settings.clientCredential != nil || settings.clientAssertionFile != nil || !isOwn else {
       return .form(endpoint, fields, headers: [])
     }
@@ -237,12 +249,15 @@ extension OIDCCall.JWTBearer {
     return .form(endpoint, fields + client.fields, headers: client.headers)
   }
 
-  /// Returns the assertion: the one in the configured file, or one that the daemon signs.
+  /// Returns the assertion: that of the identity provider, the one in the configured file, or one
+  /// that the daemon signs.
   private func assertion(
     _ metadata: OIDCMetadata, _ context: RenderContext<OIDCSettings>, scope: String?
   ) throws(UsherError) -> Secret {
     let settings = context.provider.settings
     let rules = settings.jwtBearer
+    // The engine supplies it in place of an access token.
+    if identity != nil { return try context.requiredAccessToken() }
     if let file = rules.assertionFile { return try context.assertion(inFile: file) }
     let assertion = ClientAssertion(
       issuer: rules.issuer ?? settings.clientID, subject: subject,

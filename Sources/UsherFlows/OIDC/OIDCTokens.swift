@@ -64,6 +64,15 @@ struct OIDCTokens: TokenDialect {
     ).bound(to: dpopKey)
   }
 
+  func identityToken(
+    _ identity: AccountID, subject: String, scope: String, audience: String?
+  ) -> (any ProviderCall)? {
+    guard provider.settings.identityAssertion.provider != nil else { return nil }
+    return OIDCCall.jwtBearer(
+      .init(subject: subject, scope: scope, audience: audience, identity: identity), metadata
+    ).bound(to: dpopKey)
+  }
+
   /// Returns why the ID token of a refresh is not acceptable (OIDC Core §12.2), as a sentence; nil
   /// if it is, or if the refresh returned none.
   func flaw(in tokens: TokenSet, of subject: String, signIn: SignInClaims?) -> String? {

@@ -6,6 +6,9 @@ extension OIDCBackend {
 
   /// Exchanges an access token for one for an audience (RFC 8693 §2).
   func exchangeToken(_ form: Form, _ client: Client, _ call: EndpointCall) async throws -> Reply {
+    if form["requested_token_type"] == Self.identityAssertionType {
+      return try await issueIdentityAssertion(form, client, call)
+    }
     guard try form.required("subject_token_type") == Self.accessTokenType,
       form["requested_token_type"] ?? Self.accessTokenType == Self.accessTokenType
     else { throw OAuthError("invalid_request", "only access tokens are exchanged") }

@@ -10,6 +10,9 @@ extension OIDCBackend {
     if let claims = try await workloadIssuer.claims(of: assertion) {
       return try await answerWorkload(claims, form, call)
     }
+    if let claims = try await identityClaims(of: assertion) {
+      return try await answerIdentityAssertion(claims, form, call)
+    }
     let claims = try await verified(assertion)
     guard case .string(let account)? = claims["iss"] else {
       throw OAuthError("invalid_grant", "iss is missing")

@@ -65,6 +65,11 @@ package struct OIDCBackendSettings: BackendSettings, Hashable {
   package var assertionsAreForEndpoint = false
   /// Whether only a session that an ID token names can be ended; otherwise the client id suffices.
   package var requireIDTokenHint = false
+  /// The clients to which the provider, as the identity provider of an organization, lets its
+  /// assertions be presented, by the audience of the assertions.
+  package var identityAssertionClients: [String: String] = [:]
+  /// Overrides for the claims of these assertions.
+  package var identityAssertion: [String: JSON] = [:]
   /// The audiences for which an access token can be exchanged (RFC 8693); empty: any.
   package var exchangeAudiences: [String] = []
   /// Seconds by which the clock of the whole sandbox is ahead of the machine's.

@@ -86,6 +86,11 @@ extension ConformanceModule {
           "token_endpoint_auth_methods_supported": ["none"], "registration_endpoint": .null,
         ],
       ], during: .client),
+    // A test names the audience, which is the address of the sandbox, in identityAssertionClients.
+    .init(
+      "auth/enterprise-managed-authorization",
+      ["clientAuthMethods": ["client_secret_basic", "none"]],
+      during: .client),
     .init("auth/offline-access-scope", scopesOfResource, during: .resource),
     .init(
       "auth/offline-access-not-supported",
