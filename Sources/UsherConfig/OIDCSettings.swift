@@ -66,6 +66,9 @@ package struct OIDCSettings: SettingsSection {
   /// Error codes of the token endpoint that mean that a code or refresh token is no longer valid,
   /// in addition to those of RFC 6749.
   package var grantEndedErrors: [String] = []
+  /// Whether the provider names its grants, so that a sign-in extends the account's grant, and the
+  /// grant is deleted with the account (Grant Management for OAuth 2.0).
+  package var grantManagement = false
   /// The body format of token requests. It is not a setting: each provider type has its own.
   package var tokenRequest = OIDCTokenRequest.form
   /// Whether PKCE binds a code to its flow. It is not a setting: each provider type has its own
@@ -125,6 +128,7 @@ package struct OIDCSettings: SettingsSection {
     table.setting(&revokeReplaced, "revoke_replaced")
     table.setting(
       &grantEndedErrors, "grant_ended_errors", violation: OAuth2Settings.violation(names:))
+    table.setting(&grantManagement, "grant_management")
     table.table(&jwtBearer, "jwt_bearer")
     table.table(&identityAssertion, "identity_assertion")
     table.table(&endpoints, "endpoints")

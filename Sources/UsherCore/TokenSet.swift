@@ -14,6 +14,9 @@ public struct TokenSet: Sendable, Equatable, Codable {
   public var idToken: Sealed<Secret>?
   /// Further values of the response, which become attributes of the account; nil if there are none.
   public var attributes: [String: String]?
+  /// The name of the grant (`grant_id`, Grant Management for OAuth 2.0 §5.3); nil if the provider
+  /// gives none, or if it is not wanted.
+  public var grantID: Sealed<Secret>?
 
   public init(
     accessToken: Sealed<Secret>, tokenType: String, expiresAt: Timestamp?, scope: String,

@@ -24,6 +24,9 @@ package struct AccountGrant: Sendable, Equatable {
   package var signInOptions: SignInOptions?
   /// The key to which the provider has bound the tokens (RFC 9449); nil if they are bound to none.
   package var dpopKey: Sealed<Secret>?
+  /// The name that the provider has given to the grant (Grant Management for OAuth 2.0); nil if it
+  /// has given none.
+  package var grantID: Sealed<Secret>?
   /// Whether the tokens were granted to the client without a user (RFC 6749 §4.4, RFC 7523 §2.1),
   /// so that the daemon renews them without a refresh token.
   package var isOfClient = false

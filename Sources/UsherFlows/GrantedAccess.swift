@@ -1,11 +1,13 @@
 import UsherConfig
-import UsherCore
+package import UsherCore
 
 /// What a provider has granted to an account. A later sign-in that names the account requests it
 /// again, so that no program loses it.
 package struct GrantedAccess: Sendable, Equatable {
   package var scope: String
   package var audiences: [String]
+  /// The name that the provider has given to the grant; nil if it has given none.
+  package var grantID: Sealed<Secret>?
 
   package init(scope: String, audiences: [String]) {
     self.scope = scope

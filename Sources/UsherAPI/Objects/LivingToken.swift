@@ -20,10 +20,12 @@ public struct LivingToken: Codable, Sendable, Equatable {
     self.why = why
   }
 
-  /// The kind of a token, by the names of RFC 7009 §2.1.
+  /// The kind of a token, by the names of RFC 7009 §2.1; or a grant, which the provider has named
+  /// (Grant Management for OAuth 2.0).
   public enum Kind: String, Codable, Sendable, Equatable, CaseIterable {
     case refreshToken = "refresh_token"
     case accessToken = "access_token"
+    case grant
   }
 
   /// Why a deleted token was not revoked at its provider.

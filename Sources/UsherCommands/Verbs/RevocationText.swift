@@ -31,6 +31,7 @@ extension LivingToken {
       switch token {
       case .refreshToken: "refresh token"
       case .accessToken: "access token"
+      case .grant: "grant"
       }
     let purpose = scope.isEmpty ? "" : " for \"\(scope)\""
     let end = expiresAt.map { " until \($0)" } ?? ""

@@ -123,6 +123,8 @@ struct AccountDetails: Codable, Sendable, Equatable {
     var isByAssertion: Bool?
     /// The account of another provider by whose assertions they are granted; nil if there is none.
     var identity: AccountID?
+    /// The name that the provider has given to the grant; nil if it has given none.
+    var grantID: Sealed<Secret>?
     /// The key to which the provider binds the tokens (RFC 9449); nil if it binds them to none, and
     /// in rows that older versions wrote.
     var dpopKey: Sealed<Secret>?

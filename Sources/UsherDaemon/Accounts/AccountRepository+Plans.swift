@@ -136,6 +136,7 @@ extension AccountRepository {
           refreshExpiresAt: grant.tokens?.refreshExpiresAt,
           isOfClient: grant.isOfClient ? true : nil,
           isByAssertion: grant.isByAssertion ? true : nil, identity: grant.identity,
+          grantID: grant.grantID,
           dpopKey: grant.dpopKey))
   }
 

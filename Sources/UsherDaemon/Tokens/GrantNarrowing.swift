@@ -109,8 +109,10 @@ extension AccountRecord {
 
   private func grantedAccess(from place: TokenPlace?, _ now: Timestamp) -> GrantedAccess? {
     guard !isGuarded, details.place == place, details.grant.isAlive(at: now) else { return nil }
-    return GrantedAccess(
+    var access = GrantedAccess(
       scope: details.grant.scope, audiences: details.signInOptions?.audiences ?? [])
+    access.grantID = details.grant.grantID
+    return access
   }
 }
 

@@ -50,7 +50,8 @@ struct Revocation: Codable, Sendable, Equatable {
   /// The account; nil for tokens that a flow obtained and that were not stored in an account.
   let account: AccountID?
   let provider: ProviderName
-  /// The tokens to revoke: the refresh token first, the access token with the full scope last.
+  /// The tokens to revoke: the refresh token first, the access token with the full scope last; then
+  /// the grant, if it is deleted.
   var tokens: [Token]
   let asker: Asker
   private let realm: String
@@ -68,16 +69,23 @@ struct Revocation: Codable, Sendable, Equatable {
 
   /// Creates the revocation of an account's tokens.
   ///
-  /// - Parameter tokens: Tokens of one of the account's grants; nil: all of the account's tokens.
+  /// - Parameters:
+  ///   - tokens: Tokens of one of the account's grants; nil: all of the account's tokens.
+  ///   - deletesGrant: Whether the grant is deleted, too, if the provider has given it a name.
   init(
-    of record: AccountRecord, _ tokens: [Token]? = nil, by asker: Asker,
-    _ dependencies: Dependencies
+    of record: AccountRecord, _ tokens: [Token]? = nil, deletesGrant: Bool = false,
+    by asker: Asker, _ dependencies: Dependencies
   ) {
     let now = dependencies.clock.now()
     id = dependencies.identifier("rev_")
     account = record.id
     provider = record.provider
     self.tokens = tokens ?? record.revocable(at: now)
+    if deletesGrant, let grantID = record.details.grant.grantID {
+      self.tokens.append(
+        Token(
+          kind: .grant, secret: grantID, scope: record.details.grant.scope, expiresAt: nil))
+    }
     self.asker = asker
     realm = record.owner.realm
     uid = record.owner.uid
@@ -187,6 +195,7 @@ extension LivingToken.Kind {
       switch kind {
       case .refreshToken: .refreshToken
       case .accessToken: .accessToken
+      case .grant: .grant
       }
   }
 }

@@ -41,7 +41,8 @@ struct Revoker: Sendable {
     let revocation = try await repository.changeLock.withLock(record.lockKey) {
       () throws(UsherError) -> Revocation? in
       guard let current = try repository.find(record.id), condition(current) else { return nil }
-      let revocation = Revocation(of: current, by: asker, repository.dependencies)
+      let revocation = Revocation(
+        of: current, deletesGrant: true, by: asker, repository.dependencies)
       let changes = isRevoked ? try revocation.changes() : []
       try await repository.store.commit([.deleteAccount(current.id)] + changes)
       repository.remove(current)

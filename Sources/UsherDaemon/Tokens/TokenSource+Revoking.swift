@@ -5,6 +5,51 @@ import UsherFlows
 
 // Revocation of tokens at the provider (RFC 7009).
 extension TokenSource {
+  /// Revokes tokens as ``revokeTokens(_:retryingBy:storeRotated:)``, and then deletes the grant if
+  /// the revocation has one and the provider deletes grants.
+  func revoke(
+    _ revocation: Revocation, retryingBy deferrals: DrainingScheduler?,
+    storeRotated: @Sendable ([Revocation.Token]) async -> Void
+  ) async -> RevocationAttempt {
+    let grants = revocation.tokens.filter { $0.kind == .grant }
+    var others = revocation
+    others.tokens.removeAll { $0.kind == .grant }
+    var attempt = await revokeTokens(others, retryingBy: deferrals) {
+      await storeRotated($0 + grants)
+    }
+    for grant in grants {
+      switch await endpoint(for: revocation, retryingBy: deferrals) {
+      // Tokens that are revoked are all that such a provider can do.
+      case .success(let endpoint) where !endpoint.accepts(.grant): break
+      case .success(let endpoint):
+        attempt.record(await endpoint.revoke(grant, bearer: nil), grant)
+      case .failure(let missing): attempt.verdicts.append((grant, .living(missing.reason)))
+      }
+    }
+    return attempt
+  }
+
+  /// Why there is no endpoint that can be asked.
+  private struct MissingEndpoint: Error {
+    let reason: LivingToken.Reason
+  }
+
+  private func endpoint(
+    for revocation: Revocation, retryingBy deferrals: DrainingScheduler?
+  ) async -> Result<RevocationEndpoint, MissingEndpoint> {
+    let record = revocation.record
+    guard let provider = dependencies.configStore.current.provider(revocation.provider),
+      record.isOf(provider)
+    else { return .failure(MissingEndpoint(reason: .notConfigured)) }
+    guard case .success(let dialect) = await dialect(of: provider, record) else {
+      return .failure(MissingEndpoint(reason: .unreachable))
+    }
+    return .success(
+      RevocationEndpoint(
+        source: self, dialect: dialect, provider: provider, deferrals: deferrals,
+        usesBearer: dialect.isPublicClient && revocation.isBound != true))
+  }
+
   /// Revokes the refresh token and the access tokens that are still valid. The access tokens are
   /// revoked too, because RFC 7009 §2.1 only recommends that a provider invalidates them with the
   /// refresh token.
@@ -14,21 +59,18 @@ extension TokenSource {
   ///     the time-out of one request is over; nil: it is not asked again.
   ///   - storeRotated: Called before the next request with all remaining tokens when the provider
   ///     has replaced the refresh token, since the old one may be of no use any more.
-  func revoke(
+  private func revokeTokens(
     _ revocation: Revocation, retryingBy deferrals: DrainingScheduler?,
     storeRotated: @Sendable ([Revocation.Token]) async -> Void
   ) async -> RevocationAttempt {
     let tokens = revocation.tokens.filter { $0.isAlive(at: dependencies.clock.now()) }
     let record = revocation.record
-    guard let provider = dependencies.configStore.current.provider(revocation.provider),
-      record.isOf(provider)
-    else { return RevocationAttempt(tokens, living: .notConfigured) }
-    guard case .success(let dialect) = await dialect(of: provider, record) else {
-      return RevocationAttempt(tokens, living: .unreachable)
+    let endpoint: RevocationEndpoint
+    switch await self.endpoint(for: revocation, retryingBy: deferrals) {
+    case .success(let found): endpoint = found
+    case .failure(let missing): return RevocationAttempt(tokens, living: missing.reason)
     }
-    let endpoint = RevocationEndpoint(
-      source: self, dialect: dialect, provider: provider, deferrals: deferrals,
-      usesBearer: dialect.isPublicClient && revocation.isBound != true)
+    let dialect = endpoint.dialect
     guard endpoint.exists else { return RevocationAttempt(tokens, living: .unsupported) }
     var attempt = RevocationAttempt(
       tokens.filter { !endpoint.accepts($0.kind) }, living: .unsupported)

@@ -75,6 +75,9 @@ package protocol TokenDialect: Sendable {
 package enum TokenKind: String, Codable, Sendable {
   case accessToken = "access_token"
   case refreshToken = "refresh_token"
+  /// The name of a grant, which is deleted with all its tokens (Grant Management for OAuth 2.0). It
+  /// is never a `token_type_hint`.
+  case grant
 }
 
 extension TokenDialect {

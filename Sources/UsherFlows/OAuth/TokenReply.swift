@@ -40,6 +40,8 @@ package struct TokenReplyRules: Sendable, Equatable {
   package var hasCommasInScope = false
   /// Whether an ID token is ignored.
   package var ignoresIDToken = false
+  /// Whether the name of the grant is read.
+  package var hasGrantID = false
 
   /// The only token type that is accepted for tokens that must be bound to a key (RFC 9449 §5).
   static let dpop = ["dpop"]
@@ -156,6 +158,7 @@ extension TokenSet {
       refreshExpiresAt: refreshLifetime.flatMap { $0 > .zero ? issuedAt + $0 : nil },
       idToken: rules.ignoresIDToken
         ? nil : members.token("id_token") ?? request.previous?.idToken)
+    if rules.hasGrantID { grantID = members.token("grant_id") }
   }
 }
 

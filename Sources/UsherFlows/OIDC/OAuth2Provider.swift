@@ -59,6 +59,7 @@ extension OIDCSettings {
       return copy(TokenReplyRules()) {
         $0.grantEndedErrors = grantEndedErrors
         if dpop { $0.tokenTypes = TokenReplyRules.dpop }
+        $0.hasGrantID = grantManagement
       }
     }
     return TokenReplyRules(

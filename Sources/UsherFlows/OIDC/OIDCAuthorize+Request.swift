@@ -80,7 +80,14 @@ extension OIDCAuthorize {
   ) -> [(name: String, value: String)] {
     attempt.parameters(
       redirectURI: redirectURI, scope: request.scope, audiences: request.audiences ?? [],
-      hints: request.hints, settings: provider.settings)
+      hints: hints(attempt.metadata), settings: provider.settings)
+  }
+
+  /// Returns the additional parameters: those of the caller, and those about the grant.
+  func hints(_ metadata: OIDCMetadata) -> [String: String] {
+    request.hints.merging(
+      provider.settings.grantParameters(request.grantID?.unsealed(), metadata)
+    ) { $1 }
   }
 
   private func pushCall(_ attempt: OIDCAttempt, _ redirectURI: String) -> OIDCCall {

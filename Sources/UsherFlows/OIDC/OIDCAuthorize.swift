@@ -56,6 +56,8 @@ package struct OIDCAuthorize: FlowMachine, DiscoveringMachine, RedeemingCodeGran
     /// The audiences; nil if there are none.
     var audiences: [String]?
     let hints: [String: String]
+    /// The grant that the sign-in extends; nil if it extends none.
+    var grantID: Sealed<Secret>?
     let maxAge: Int?
     let account: KnownAccount?
     let keepAlive: Bool
@@ -113,6 +115,7 @@ package struct OIDCAuthorize: FlowMachine, DiscoveringMachine, RedeemingCodeGran
       isConfiguredScope: params.scope == nil, addsOfflineAccess: params.offlineAccess,
       audiences: context.withGranted(
         audiences: try OIDCRequest.audiences(params.audiences, provider.settings)), hints: hints,
+      grantID: provider.settings.grantManagement ? context.granted?.grantID : nil,
       maxAge: params.maxAgeSeconds, account: context.account, keepAlive: params.keepAlive ?? false)
     let flow = OIDCAuthorize(
       provider: provider, request: request, state: .discovering(RetryBackoff()))
@@ -130,7 +133,7 @@ package struct OIDCAuthorize: FlowMachine, DiscoveringMachine, RedeemingCodeGran
         "authorizing",
         at: attempt.url(
           redirectURI: redirectURI, scope: request.scope, audiences: request.audiences ?? [],
-          hints: request.hints, settings: provider.settings),
+          hints: hints(attempt.metadata), settings: provider.settings),
         redirectURI: redirectURI, listener)
     case .checking: waiting("checking", for: "the signature of the provider's answer")
     case .exchanging: waiting("exchanging", for: "the provider's tokens")
@@ -285,7 +288,7 @@ extension OIDCAuthorize {
         dpopKey: attempt.dpopKey,
         request: SignInOptions(
           kind: Self.kind, acrValues: demandedClasses, audiences: request.audiences),
-        needsIDToken: provider.settings.hasIDTokens))
+        needsIDToken: provider.settings.hasIDTokens, grantID: request.grantID))
     state = .signingIn(signIn)
     problem = nil
     return answer

@@ -13,7 +13,9 @@ extension OIDCSettings {
   /// Returns why the provider cannot do what the configuration demands, as a sentence; nil if it
   /// can, or its metadata does not tell.
   package func flaw(of metadata: OIDCMetadata) -> String? {
-    if let flaw = profile.flaw(of: metadata, for: self) { return flaw }
+    if let flaw = profile.flaw(of: metadata, for: self) ?? flaw(ofGrantManagement: metadata) {
+      return flaw
+    }
     guard dpop, let algorithms = metadata.dpopAlgorithms, !algorithms.contains(DPoPKey.algorithm)
     else { return nil }
     return "dpop is set, but the provider accepts no DPoP proofs with \(DPoPKey.algorithm): its "

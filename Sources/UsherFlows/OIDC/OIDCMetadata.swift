@@ -69,6 +69,12 @@ package struct OIDCMetadata: Codable, Sendable, Equatable {
   /// Whether the provider binds the access tokens of a client to its certificate
   /// (`tls_client_certificate_bound_access_tokens`, RFC 8705 §3.3); nil means false.
   package var bindsAccessTokensToCertificate: Bool?
+  /// Where the provider deletes its grants (`grant_management_endpoint`); nil in flows that an
+  /// older version stored.
+  package var grantManagementEndpoint: String?
+  /// What authorization requests may do with grants (`grant_management_actions_supported`); nil if
+  /// the metadata does not list it.
+  package var grantManagementActions: [String]?
   /// Whether a client id may be the address of a document with the client's metadata
   /// (`client_id_metadata_document_supported`); nil means false.
   package var supportsClientDocuments: Bool?

@@ -79,6 +79,11 @@ extension OIDCMetadata {
     pushedAuthorizationRequestEndpoint = try reader.clientURL(
       "pushed_authorization_request_endpoint", or: named.pushedAuthorizationRequest)
     registrationEndpoint = try reader.url("registration_endpoint", or: named.registration)
+    // Metadata that is of no use may be wrong: it was not read before.
+    if settings.grantManagement {
+      grantManagementEndpoint = try reader.clientURL("grant_management_endpoint", or: nil)
+      grantManagementActions = reader.texts("grant_management_actions_supported")
+    }
     jwksURI = try reader.url("jwks_uri", or: named.jwks)
     clientAuthMethods = reader.texts("token_endpoint_auth_methods_supported")
     revocationAuthMethods = reader.texts("revocation_endpoint_auth_methods_supported")

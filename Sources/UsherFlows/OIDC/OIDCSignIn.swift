@@ -40,6 +40,8 @@ struct OIDCSignIn: RetryingMachine, Codable, Sendable, Equatable {
     /// OIDC Core requires an ID token in every reply to a code. For the device grant there is no
     /// such rule, and a provider of type `oauth2` has no ID tokens.
     var needsIDToken = true
+    /// The grant that the request has extended; nil if it has extended none.
+    var grantID: Sealed<Secret>?
   }
 
   private enum Phase: Codable, Sendable, Equatable {
@@ -289,7 +291,9 @@ struct OIDCSignIn: RetryingMachine, Codable, Sendable, Equatable {
     var grant = AccountGrant(
       subject: person.subject, label: person.label,
       profile: person.profile.isEmpty ? nil : person.profile, keepAlive: terms.keepAlive,
-      tokens: copy(tokens) { $0.idToken = nil })
+      tokens: copy(tokens) { ($0.idToken, $0.grantID) = (nil, nil) })
+    // A reply to a request that extends a grant need not repeat its name.
+    grant.grantID = tokens.grantID ?? terms.grantID
     grant.idToken = verified?.idToken
     grant.signIn = verified?.signIn
     grant.signInOptions = terms.request

@@ -87,6 +87,12 @@ struct OIDCTokens: TokenDialect {
   }
 
   func revocation(_ token: Secret, _ kind: TokenKind, bearer: Secret?) -> (any ProviderCall)? {
+    if kind == .grant {
+      guard provider.settings.grantManagement, metadata.grantManagementEndpoint != nil else {
+        return nil
+      }
+      return GrantDeletion(grantID: token, metadata: metadata)
+    }
     guard metadata.revocationEndpoint != nil else { return nil }
     if let form = provider.settings.oauth2?.revocationRequest, form != .standard {
       // These requests revoke access tokens only, and authenticate themselves in one way only.

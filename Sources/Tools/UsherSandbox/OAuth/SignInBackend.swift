@@ -56,7 +56,8 @@ extension SignInBackend {
       let authorization = TokenAuthorization(
         clientID: request.client.id, user: user, scope: request.scope, nonce: request.nonce,
         authTime: authTime, accessType: request.accessType, prompt: request.prompt,
-        resources: request.resources, claims: request.claims, keyThumbprint: request.keyThumbprint)
+        resources: request.resources, claims: request.claims, keyThumbprint: request.keyThumbprint,
+        grantID: request.grantID)
       let code = ledger.tokens.issueCode(
         for: authorization, redirectURI: request.redirectURI, challenge: request.challenge,
         now: now)

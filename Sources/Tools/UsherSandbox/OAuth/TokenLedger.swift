@@ -25,6 +25,8 @@ package struct TokenAuthorization: Sendable, Hashable {
   /// The thumbprint of the key to which the code or the tokens are bound (RFC 9449); nil if they
   /// are bound to none.
   package var keyThumbprint: String?
+  /// The name of the grant that the client knows; nil if it did not ask for one.
+  package var grantID: String?
 }
 
 /// The claims that the parameter `claims` names (OIDC Core §5.5), beside those of the scope.
@@ -258,6 +260,11 @@ package struct TokenLedger: Sendable {
   /// Revokes all grants of a client.
   mutating func revokeGrants(of client: String) {
     grants.updateAll { if $0.authorization.clientID == client { $0.revoked = true } }
+  }
+
+  /// Revokes all grants with the name that the client knows.
+  mutating func revokeGrants(named id: String) {
+    grants.updateAll { if $0.authorization.grantID == id { $0.revoked = true } }
   }
 
   /// Revokes all grants, like a provider that lost its sessions.

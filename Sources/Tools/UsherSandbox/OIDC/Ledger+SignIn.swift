@@ -21,6 +21,8 @@ package struct AuthorizationRequest: Sendable, Hashable {
   /// The thumbprint of the key to which the code is bound (RFC 9449 §10); nil if it is bound to
   /// none.
   package var keyThumbprint: String?
+  /// The name of the grant that the request creates or extends; nil if it has none.
+  package var grantID: String?
 
   /// The redirect URI, state and response mode of the response.
   var target: ResponseTarget {

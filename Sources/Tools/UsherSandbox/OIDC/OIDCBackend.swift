@@ -10,6 +10,8 @@ package actor OIDCBackend: Backend {
   /// The clients whose ids are addresses of documents.
   var documents: [String: DocumentedClient] = [:]
   let workloadIssuer = WorkloadIssuer()
+  /// The clients of the grants that have names, by these names.
+  var namedGrants: [String: String] = [:]
   nonisolated let path: String
   /// The well-known service as which this provider behaves; nil if it is the sandbox's own.
   nonisolated let service: OIDCService?
@@ -72,6 +74,7 @@ package actor OIDCBackend: Backend {
       Endpoint("device_page", .get, "\(path)/device", handle: devicePage),
       Endpoint("backchannel", .post, "\(path)/bc-authorize", handle: authenticateUser),
       Endpoint("logout", .get, "\(path)/logout", handle: endSession),
+      Endpoint("grants", .delete, "\(path)/grants/{id}", handle: deleteGrant),
     ]
   }
 

@@ -18,8 +18,9 @@ extension OIDCBackend {
       return context.pages.failure(error)
     }
     do {
-      let request = try AuthorizationRequest(form, client: client, redirectURI: redirectURI)
+      var request = try AuthorizationRequest(form, client: client, redirectURI: redirectURI)
       try service?.check(request.scope)
+      request.grantID = try grantID(form, client)
       let begun = ledger.begin(.authorization(request), now: context.clock.now())
       return loginPage(.authorization(request), begun.id, begun.csrf, username: request.loginHint)
     } catch {

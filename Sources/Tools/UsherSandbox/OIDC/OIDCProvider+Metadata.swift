@@ -69,16 +69,23 @@ extension OIDCBackend {
       "dpop_signing_alg_values_supported": .array(DPoPProof.algorithms),
       "authorization_response_iss_parameter_supported": true,
       "claims_parameter_supported": true,
-      "client_id_metadata_document_supported": true,
       "request_parameter_supported": true,
       "require_signed_request_object": .bool(settings.requireSignedRequests),
       "request_object_signing_alg_values_supported": ["RS256", "PS256", "ES256", "ES384", "EdDSA"],
       "request_uri_parameter_supported": false,
     ]
     describeProfile(&document)
+    describeDrafts(&document, url)
     if let base = context.tls?.base { describeTLS(&document, at: base + path) }
     if let service { document = document.filter { service.metadata.contains($0.key) } }
     return document.applying(overrides: settings.discovery)
+  }
+
+  /// Adds what specifications define that are still drafts.
+  private func describeDrafts(_ document: inout [String: JSON], _ url: (String) -> JSON) {
+    document["client_id_metadata_document_supported"] = true
+    document["grant_management_endpoint"] = url("grants")
+    document["grant_management_actions_supported"] = ["create", "merge"]
   }
 
   /// Adds what RFC 8705 defines: the addresses for clients with certificates, and whether tokens

@@ -88,6 +88,7 @@ extension OIDCBackend {
       "scope": .string(tokens.scope.joined(separator: " ")),
     ]
     members.merge(more) { $1 }
+    members["grant_id"] = tokens.authorization.grantID.map { .string($0) }
     members["refresh_token"] = tokens.refreshToken.map { .string($0) }
     if withIDToken, settings.idToken.omit != true, tokens.scope.contains("openid") {
       let claims = tokens.authorization.idTokenClaims(
