@@ -27,8 +27,8 @@ extension ProviderService {
     return findings
   }
 
-  /// Returns whether the identity provider whose assertions the provider accepts is one; empty if it
-  /// accepts none.
+  /// Returns whether the identity provider whose assertions the provider accepts is one; empty if
+  /// it accepts none.
   func identityProvider(of provider: Provider<OIDCSettings>) -> [ProviderCheck.Finding] {
     guard let name = provider.settings.identityAssertion.provider else { return [] }
     let other = configStore.current.config.provider(name)
