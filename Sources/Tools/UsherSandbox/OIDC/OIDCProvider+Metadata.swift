@@ -69,16 +69,23 @@ extension OIDCBackend {
       "dpop_signing_alg_values_supported": .array(DPoPProof.algorithms),
       "authorization_response_iss_parameter_supported": true,
       "claims_parameter_supported": true,
-      "request_parameter_supported": true,
-      "require_signed_request_object": .bool(settings.requireSignedRequests),
-      "request_object_signing_alg_values_supported": ["RS256", "PS256", "ES256", "ES384", "EdDSA"],
-      "request_uri_parameter_supported": false,
     ]
+    describeRequestObjects(&document)
     describeProfile(&document)
     describeDrafts(&document, url)
     if let base = context.tls?.base { describeTLS(&document, at: base + path) }
     if let service { document = document.filter { service.metadata.contains($0.key) } }
     return document.applying(overrides: settings.discovery)
+  }
+
+  /// Adds what RFC 9101 defines: how clients sign their authorization requests.
+  private func describeRequestObjects(_ document: inout [String: JSON]) {
+    document["request_parameter_supported"] = true
+    document["require_signed_request_object"] = .bool(settings.requireSignedRequests)
+    document["request_object_signing_alg_values_supported"] = [
+      "RS256", "PS256", "ES256", "ES384", "EdDSA",
+    ]
+    document["request_uri_parameter_supported"] = false
   }
 
   /// Adds what specifications define that are still drafts.
