@@ -30,6 +30,10 @@ public struct MethodTraits: Sendable, Hashable {
   /// more; nil for a permission of its own.
   public var permittedAs: String?
 
+  /// Whether a call is about what a tool asks for, such as `git` and a URL. A pattern of a client
+  /// rule then names that in place of a provider.
+  public var namesTarget = false
+
   /// The traits that are used for an unknown method name.
   public static let unknown = MethodTraits(access: .app)
 
@@ -89,7 +93,8 @@ public enum Methods {
     ProviderList.self, ProviderRegister.self, ProviderUnregister.self,
     RegistrationCheckDuplicate.self, RegistrationCheckUserKey.self,
     RPCCancel.self, RPCDiscover.self, RPCHello.self, SystemBackup.self, SystemLock.self,
-    SystemReload.self, SystemStatus.self, SystemUnlock.self, TokenGet.self, TokenList.self,
+    SystemReload.self, SystemStatus.self, SystemUnlock.self, TargetList.self, TargetResolve.self,
+    TokenForTarget.self, TokenGet.self, TokenList.self,
     TokenProof.self, TokenRevoke.self, TOTPCode.self, TOTPList.self,
   ]
 

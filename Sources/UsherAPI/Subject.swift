@@ -28,6 +28,11 @@ public enum Subject<M>: Sendable {
   case token(
     @Sendable (M) -> (AccountID?, ProviderName?), scope: @Sendable (M) -> String?,
     audience: @Sendable (M) -> String?, kind: @Sendable (M) -> String?)
+  /// What a tool asks for: the kind of its contract, and the name. The policy decides by these
+  /// alone.
+  case target(@Sendable (M) -> (kind: String, name: String))
+  /// The token of the account that a target names for what a tool asks for.
+  case tokenForTarget(@Sendable (M) -> (kind: String, name: String))
   /// Everything that is stored for the user with a uid.
   case owner(@Sendable (M) -> UInt32)
 }

@@ -144,6 +144,7 @@ extension UsherError {
     case notFound = "not_found"
     case conflict
     case requestIDReused = "request_id_reused"
+    case noTarget = "no_target"
     case interactionRequired = "interaction_required"
     case reauthenticationRequired = "reauthentication_required"
     case consentRequired = "consent_required"
@@ -217,6 +218,8 @@ extension UsherError {
         .final(
           1002, "The object has changed or the call does not fit its state: read it again.", .debug)
       case .requestIDReused: .final(1003, "The `requestId` was used before: see `flow`.", .debug)
+      case .noTarget:
+        .final(1004, "No target of the configuration answers what the tool asks for.", .debug)
       case .interactionRequired:
         .final(1101, "A person must act first: see `next`, or `confirmation`.", .debug)
       case .reauthenticationRequired:

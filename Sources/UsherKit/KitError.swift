@@ -115,6 +115,7 @@ extension KitError.Kind {
       case .notFound where error.detail.field == "provider": .notConfigured
       case .notFound where error.detail.field == "account": .signInRequired
       case .invalidParams where error.detail.field == "kind": .notConfigured
+      case .noTarget: .notConfigured
       case .invalidParams, .invalidInput, .invalidRequest, .messageTooLarge: .invalidRequest
       case .interactionRequired, .reauthenticationRequired, .consentRequired: .signInRequired
       case .notFound, .conflict, .flowFinished, .unexpectedInput: .nothingWaiting

@@ -52,6 +52,8 @@ extension Subject {
     case .oneAccount: "about one account"
     case .oneAccountWithCodes: "about one account with codes"
     case .token: "about a token"
+    case .target: "about a target"
+    case .tokenForTarget: "about the token of a target"
     case .owner: "about an owner"
     }
   }
@@ -83,6 +85,7 @@ extension MethodTraits {
     if readsSharedAccounts { words.append("reads shared accounts") }
     if followsFlowStart { words.append("follows flow.start") }
     if worksLocked { words.append("works locked") }
+    if namesTarget { words.append("names a target") }
     if let permittedAs { words.append("permitted as \(permittedAs)") }
     return words
   }

@@ -84,6 +84,9 @@ public struct AuditList: Method, Equatable {
     public var scope: String?
     /// The audience of the token that the call returned; absent if it has none.
     public var audience: String?
+    /// The target whose token the call requested, such as `git/https://git.example/*`, or what the
+    /// caller asked for if no target answers; absent if the call is about no target.
+    public var target: String?
     /// The names of the members of an account's profile that the call returned; absent if it
     /// returned none.
     public var fields: [String]?
@@ -127,7 +130,7 @@ public struct AuditList: Method, Equatable {
     public init(
       n: Int, at: Timestamp, method: String, provider: ProviderName? = nil, kind: String? = nil,
       account: AccountID? = nil, scope: String? = nil, audience: String? = nil,
-      fields: [String]? = nil,
+      target: String? = nil, fields: [String]? = nil,
       decision: Decision, rule: String, conditions: [String: Bool]? = nil, outcome: String,
       client: String, uid: UInt32, gid: UInt32, pid: Int, unit: String? = nil,
       invocation: String? = nil, executable: String? = nil, flow: FlowID? = nil,
@@ -141,6 +144,7 @@ public struct AuditList: Method, Equatable {
       self.account = account
       self.scope = scope
       self.audience = audience
+      self.target = target
       self.fields = fields
       self.decision = decision
       self.rule = rule

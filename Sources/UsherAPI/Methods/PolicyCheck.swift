@@ -54,6 +54,8 @@ public struct PolicyCheck: Method, Equatable {
   public var scope: String?
   /// The audience of the requested token; default: none.
   public var audience: String?
+  /// What a tool asks for, as `KIND/NAME`, for a method about targets.
+  public var target: String?
   /// The local time of the call, such as `Mon 08:30`; default: now.
   public var at: String?
 
@@ -61,7 +63,7 @@ public struct PolicyCheck: Method, Equatable {
     client: String? = nil, user: String? = nil, groups: [String]? = nil, unit: String? = nil,
     executable: String? = nil, method: String, provider: ProviderName? = nil, kind: String? = nil,
     operation: String? = nil, account: AccountID? = nil, subject: String? = nil,
-    scope: String? = nil, audience: String? = nil, at: String? = nil
+    scope: String? = nil, audience: String? = nil, target: String? = nil, at: String? = nil
   ) {
     self.client = client
     self.user = user
@@ -76,6 +78,7 @@ public struct PolicyCheck: Method, Equatable {
     self.subject = subject
     self.scope = scope
     self.audience = audience
+    self.target = target
     self.at = at
   }
 

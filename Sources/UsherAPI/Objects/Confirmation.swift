@@ -69,6 +69,9 @@ public struct Confirmation: Codable, Sendable, Equatable {
     public var scope: String?
     /// The audience that the RPC call requests for a token; absent if it names none.
     public var audience: String?
+    /// The target whose token the RPC call requests, such as `git/https://git.example/*`; absent if
+    /// it names none.
+    public var target: String?
     /// The call of the provider's API that the flow is to make, as `METHOD:/path?query`; absent if
     /// there is none. An answer is valid once, for exactly this call with this body.
     public var operation: String?
@@ -85,8 +88,8 @@ public struct Confirmation: Codable, Sendable, Equatable {
     public init(
       method: String, provider: ProviderName? = nil, kind: String? = nil,
       account: AccountID? = nil, label: String? = nil, scope: String? = nil,
-      audience: String? = nil, operation: String? = nil, bodyDigest: String? = nil,
-      summary: String? = nil, amount: String? = nil, payee: String? = nil
+      audience: String? = nil, target: String? = nil, operation: String? = nil,
+      bodyDigest: String? = nil, summary: String? = nil, amount: String? = nil, payee: String? = nil
     ) {
       self.method = method
       self.provider = provider
@@ -95,6 +98,7 @@ public struct Confirmation: Codable, Sendable, Equatable {
       self.label = label
       self.scope = scope
       self.audience = audience
+      self.target = target
       self.operation = operation
       self.bodyDigest = bodyDigest
       self.summary = summary

@@ -79,7 +79,8 @@ extension FlowStart {
     self.init(provider: next.provider, kind: next.kind, params: .object(params))
   }
 
-  var nextFlow: UsherError.NextFlow {
+  /// The flow that the call starts, as an error names it.
+  package var nextFlow: UsherError.NextFlow {
     let others = (params.objectValue ?? [:])
       .filter { !["account", "grants"].contains($0.key) }
     return .init(

@@ -82,6 +82,11 @@ extension JSONValue {
     "considered": [["rule": "till", "allows": true, "why": "lists the call"]],
   ]
 
+  static let exampleTarget: JSONValue = [
+    "kind": "git", "match": "https://git.example/*", "provider": "work", "field": "accessToken",
+    "username": "oauth2",
+  ]
+
   static let exampleProvider: JSONValue = [
     "name": "work", "type": "oidc",
     "flows": [
