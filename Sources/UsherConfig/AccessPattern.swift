@@ -1,4 +1,5 @@
 package import UsherAPI
+import UsherCore
 
 /// The calls that a rule allows: `METHOD [PROVIDER[/KIND] [OPERATION]]`.
 ///
@@ -10,16 +11,31 @@ package import UsherAPI
 ///
 /// An ID token is a right of its own: `token.get work` allows access tokens only, and
 /// `token.get work/idToken` the ID token only. The pattern `*` allows both.
+///
+/// A pattern for a method about targets names the target in place of a provider:
+/// `token.forTarget git`, `token.forTarget git/https://git.example/*`. No pattern with a provider
+/// allows such a call, and `token.forTarget` and `token.*` allow only targets whose token is an
+/// access token.
 package struct AccessPattern: CodedAsText, Hashable, Sendable {
   private let method: Glob
   private let provider: Glob
   private let kind: Glob
   private let operation: OperationPattern?
+  /// The targets that the pattern names; nil if it names none.
+  private let target: TargetPattern?
 }
 
 extension AccessPattern {
   package init(setting text: String) throws(SettingError) {
     let words = text.split(separator: " ", omittingEmptySubsequences: false)
+    if words.count > 1, Methods.traits(of: String(words[0])).namesTarget {
+      try self.init(method: words[0], target: words.dropFirst())
+    } else {
+      try self.init(words: words)
+    }
+  }
+
+  private init(words: [Substring]) throws(SettingError) {
     let target = words.dropFirst().first?.split(separator: "/", omittingEmptySubsequences: false)
     let parts = [words[0]] + (target ?? [])
     guard words.count <= 3, parts.count <= 3, parts.allSatisfy({ Glob.isOne(String($0)) }) else {
@@ -34,13 +50,32 @@ extension AccessPattern {
     }
     provider = parts.count > 1 ? Glob(text: String(parts[1])) : .any
     kind = parts.count > 2 ? Glob(text: String(parts[2])) : .any
+    self.target = nil
+  }
+
+  private init(method: Substring, target words: ArraySlice<Substring>) throws(SettingError) {
+    let form = "must be \"\(method)\", \"\(method) KIND\" or \"\(method) KIND/MATCH\""
+    guard words.count == 1, let word = words.first else { throw SettingError(form) }
+    if let other = Methods.traits(of: String(method)).permittedAs {
+      throw SettingError("must name \(other), which allows \(method) too")
+    }
+    do throws(SettingError) {
+      target = try TargetPattern(setting: String(word))
+    } catch {
+      throw SettingError("\(form); the target \(error.message)")
+    }
+    self.method = Glob(text: String(method))
+    provider = .any
+    kind = .any
+    operation = nil
   }
 
   /// The pattern `confirm.*`, for rules that answer the questions to confirm other clients' calls.
   static let confirmations = AccessPattern(
-    method: Glob(text: "confirm.*"), provider: .any, kind: .any, operation: nil)
+    method: Glob(text: "confirm.*"), provider: .any, kind: .any, operation: nil, target: nil)
 
   package var settingText: String {
+    if let target { return "\(method.text) \(target.settingText)" }
     if let operation {
       return "\(method.text) \(provider.text)/\(kind.text) \(operation.settingText)"
     }
@@ -55,6 +90,9 @@ extension AccessPattern {
   /// flow (as `flow.submit` does) and the pattern allows the caller to start flows of the same
   /// provider and kind.
   package func allows(_ request: PolicyRequest) -> Bool {
+    if request.traits.namesTarget {
+      return method.matches(request.permission) && coversTarget(of: request)
+    }
     if method.matches(request.permission),
       request.isUnknown || provider.covers(request.provider) && coversKind(of: request),
       operation.map({ $0.covers(request.operation) }) ?? true
@@ -73,9 +111,29 @@ extension AccessPattern {
     return kind.covers(request.kind)
   }
 
+  /// Returns whether the pattern covers the target that the call names.
+  private func coversTarget(of request: PolicyRequest) -> Bool {
+    guard let target else {
+      return provider == .any && kind == .any && operation == nil
+        && (!request.isAboutIDToken || method == .any)
+    }
+    guard let name = request.target else { return request.listsTargets }
+    return target.matches(name)
+  }
+
+  /// Returns whether the pattern may allow a call for a name that the target answers.
+  func mayAllow(_ request: PolicyRequest, about configured: TargetConfig) -> Bool {
+    guard method.matches(request.permission) else { return false }
+    return target?.overlaps(configured) ?? coversTarget(of: request)
+  }
+
   /// Returns whether the pattern may allow a call that is only partly known. A part that the
   /// request does not have counts as a match.
   func mayAllow(partial request: PolicyRequest) -> Bool {
+    if request.traits.namesTarget {
+      let isOpen = target != nil && request.target == nil
+      return method.matches(request.permission) && (isOpen || coversTarget(of: request))
+    }
     let isListed =
       method.matches(request.permission)
       && (operation == nil || request.operation == nil
@@ -121,6 +179,11 @@ package struct PolicyRequest: Sendable, Hashable {
   /// The audiences that the call names: that of an access token, empty if there is none, or those
   /// of a sign-in. Nil for other calls.
   package var audiences: [String]?
+  /// What a tool asks for, if the call names it in a valid form; nil for other calls.
+  package var target: TargetName?
+  /// The target of the configuration that answers, such as `git/https://git.example/*`; nil if
+  /// none does.
+  package var answeringTarget: String?
   /// The time of the call; nil if no rule is limited to certain hours.
   package var weekMinute: WeekMinute?
 
@@ -155,5 +218,17 @@ package struct PolicyRequest: Sendable, Hashable {
   var permission: String { traits.permittedAs ?? method }
 
   /// Whether the call requests an ID token.
-  var isAboutIDToken: Bool { method == TokenGet.name && kind != nil }
+  var isAboutIDToken: Bool { (method == TokenGet.name || traits.namesTarget) && kind != nil }
+
+  /// Whether the call names no target because it lists those that the caller may use.
+  fileprivate var listsTargets: Bool { method == TargetList.name }
+
+  /// Adds the properties of the token that a target names.
+  package mutating func describe(_ target: TargetConfig) {
+    answeringTarget = target.text
+    provider = target.provider?.rawValue
+    kind = target.tokenKind
+    if kind == nil { audiences = [target.audience ?? ""] }
+    scopes = target.tokenScope.map { $0.split(separator: " ").map(String.init) }
+  }
 }

@@ -77,6 +77,14 @@ package struct CallerPolicy: Sendable {
     return Denial(rule: first.name, cause: .notListed)
   }
 
+  /// Returns whether the caller may use a target for a name that it answers.
+  package func mayUse(_ target: TargetConfig) -> Bool {
+    var request = PolicyRequest(TokenForTarget.self)
+    request.kind = target.tokenKind
+    if rules.isEmpty { return otherwise.decide(request).isAllowed }
+    return rules.contains { $0.mayAllow(request, about: target) }
+  }
+
   /// Decides about a call.
   ///
   /// - Parameter consider: Receives the verdict of each rule, up to the rule that decides.

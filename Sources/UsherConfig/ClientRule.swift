@@ -84,7 +84,7 @@ extension ClientRule {
 
 extension UInt8 {
   /// Whether the byte may occur in a scope: `NQCHAR` of RFC 6749 §3.3.
-  fileprivate var isScopeByte: Bool { isVisible && !isOne(of: "\"\\") }
+  var isScopeByte: Bool { isVisible && !isOne(of: "\"\\") }
 }
 
 /// The conditions by which a `[[client]]` rule matches a caller: every condition that is set must

@@ -16,6 +16,8 @@ package struct Config: SettingsSection {
   package var providers: [ProviderConfig] = []
   /// The client rules in the order in which they are tried; their names are unique.
   package var clients: [ClientRule] = []
+  /// The targets in the order in which they are tried.
+  package var targets: [TargetConfig] = []
 
   /// The positions of the settings in the files, for problems that are found after loading.
   package private(set) var sources = ConfigSources()
@@ -34,11 +36,13 @@ package struct Config: SettingsSection {
     table.table(&token, "token")
     table.tables(&providers, "provider")
     table.tables(&clients, "client")
+    table.tables(&targets, "target")
     refuseDuplicates(providers.map(\.name.rawValue), "provider", table)
     refuseDuplicates(clients.map(\.name), "client", table)
     refuseSharedListeners(table)
     refuseUnknownProviders(table)
     refuseUnknownClients(table)
+    refuseUnknownTargetProviders(table)
   }
 
   package func provider(_ name: ProviderName) -> ProviderConfig? {
@@ -112,7 +116,7 @@ package struct Config: SettingsSection {
 
 /// The defined names of one kind. For a name that is not defined, it suggests the nearest defined
 /// one.
-private struct KnownNames {
+struct KnownNames {
   private let kind: String
   private let names: Set<String>
   /// The number of further comparisons of names for suggestions. Without a limit, thousands of
@@ -140,8 +144,8 @@ private struct KnownNames {
 extension Config {
   /// Loads a configuration: the main file first, then the files that are merged over it, in order.
   ///
-  /// Tables of a later file are merged key by key; `[[provider]]` and `[[client]]` entries are
-  /// appended. The error lists all problems of all files.
+  /// Tables of a later file are merged key by key; `[[provider]]`, `[[client]]` and `[[target]]`
+  /// entries are appended. The error lists all problems of all files.
   package static func load(
     files: [(path: String, text: String)]
   ) throws(ConfigError) -> Config {

@@ -118,6 +118,13 @@ extension PolicyCheck {
     request.scopes = scope.map { $0.split(separator: " ").map(String.init) }
     if request.permission == TokenGet.name, kind == nil { request.audiences = [audience ?? ""] }
     if method == FlowStart.name { request.audiences = audience.map { [$0] } }
+    if let target {
+      let parts = target.split(separator: "/", maxSplits: 1, omittingEmptySubsequences: false)
+      guard parts.count == 2 else { throw Self.wrong("target", "must be \"KIND/NAME\"") }
+      let name = try TargetName(kind: String(parts[0]), name: String(parts[1]))
+      request.target = name
+      if let answering = config.target(for: name) { request.describe(answering) }
+    }
     request.weekMinute =
       try at.map { (text) throws(UsherError) -> WeekMinute in try Self.read(text, "at") } ?? now
     return request

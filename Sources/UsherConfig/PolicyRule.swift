@@ -83,6 +83,11 @@ final class PolicyRule: Sendable {
     listed.contains { $0.mayAllow(partial: request) }
   }
 
+  /// Returns whether the rule may allow a call for a name that the target answers.
+  func mayAllow(_ request: PolicyRequest, about target: TargetConfig) -> Bool {
+    listed.contains { $0.mayAllow(request, about: target) }
+  }
+
   func evaluate(_ request: PolicyRequest) -> Verdict {
     guard let pattern = listed.first(where: { $0.allows(request) }) else {
       return Verdict(rule: self, pattern: nil, decision: .deny(rule: name))

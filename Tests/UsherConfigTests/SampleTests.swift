@@ -66,8 +66,11 @@ struct SampleTests {
     var config = try load(compatible.joined(separator: "\n"))
     #expect(config.providers.map(\.settings.type) == ProviderType.configurable)
     #expect(config.clients.map(\.name) == ["till", "kiosk"])
+    #expect(config.targets.map(\.kind.text) == ["git", "kubernetes"])
+    #expect(config.warnings == [])
     config.providers = []
     config.clients = []
+    config.targets = []
     #expect(config == Config())
   }
 
@@ -80,6 +83,8 @@ struct SampleTests {
         try keys(["provider"], place, known: known).filter { $0 != "preset" } == known, "\(type)")
     }
     #expect(try Set(keys(["client"], known: ClientRule.keys)) == Set(ClientRule.keys))
+    let target = try keys(["target"], known: TargetConfig.keys)
+    #expect(target == TargetConfig.keys.filter { $0 != "account" })
   }
 
   @Test("the sample's comment on the type of a provider names every type that it can have")
