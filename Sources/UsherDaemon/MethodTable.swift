@@ -133,6 +133,13 @@ struct MethodTable: Sendable {
       try services.tokens.proof(
         proof, of: try call.account, call.caller, within: call.permit.scopes)
     }
+    respond(TokenForTarget.self) { forTarget, call, services throws(UsherError) in
+      try services.tokens.get(forTarget, call)
+    }
+    add(TargetResolve.self) { resolve, call, services throws(UsherError) in
+      try services.resolve(resolve, call)
+    }
+    add(TargetList.self) { _, call, services in services.targets(for: call.caller) }
     add(TokenList.self, isList: true) { list, call, services throws(UsherError) in
       let account = list.account == nil ? nil : try call.account
       return try services.accounts.tokens(list, of: account, call.caller)

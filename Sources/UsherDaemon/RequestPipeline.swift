@@ -115,7 +115,7 @@ extension Services {
     _ method: M, isList: Bool, _ caller: Caller,
     _ handle: @escaping MethodTable.Handler<M, Response>
   ) throws(UsherError) -> Response {
-    guard let lookup = M.subject.lookup(of: method, isList: isList, flows: flows),
+    guard let lookup = M.subject.lookup(of: method, isList: isList, self),
       !repository.isInMemory(lookup, for: caller.owners)
     else { return try decide(method, caller, handle) }
     let read = { @Sendable () throws(UsherError) -> Response in
@@ -145,13 +145,16 @@ extension Services {
 extension Subject {
   /// Returns the accounts that must be in memory for the policy decision about a call and, for a
   /// method that lists accounts, for its reply; nil if none.
-  fileprivate func lookup(of method: M, isList: Bool, flows: FlowService) -> AccountRepository
-    .Lookup?
-  {
+  fileprivate func lookup(
+    of method: M, isList: Bool, _ services: Services
+  ) -> AccountRepository.Lookup? {
     switch self {
     case .method, .flow, .owner: return nil
     case .provider(let provider): return isList ? .list(provider(method)) : nil
-    case .start(let about): return flows.lookup(of: about(method))
+    case .start(let about): return services.flows.lookup(of: about(method))
+    case .target(let asked), .tokenForTarget(let asked):
+      let target = services.target(for: asked(method))
+      return lookup((target?.account, target?.provider), isList: false)
     case .account(let about), .oneAccount(let about), .oneAccountWithCodes(let about),
       .token(let about, scope: _, audience: _, kind: _):
       return lookup(about(method), isList: isList)

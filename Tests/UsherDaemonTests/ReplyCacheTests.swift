@@ -36,14 +36,15 @@ struct ReplyCacheTests {
     _ reply: String = "reply", to params: String = "{}", isDecided: Bool = true
   ) throws {
     let cached = try cached(reply, isDecided: isDecided)
-    Array(params.utf8).withUnsafeBytes { replyCache.insert(cached, to: $0, in: epoch) }
+    Array(params.utf8).withUnsafeBytes { replyCache.insert(cached, to: .tokenGet, $0, in: epoch) }
   }
 
   private mutating func ask(
-    _ params: String = "{}", in epoch: ReplyCache.Epoch? = nil
+    _ params: String = "{}", of method: ReplyCache.CachedMethod = .tokenGet,
+    in epoch: ReplyCache.Epoch? = nil
   ) -> String? {
     Array(params.utf8).withUnsafeBytes { params in
-      replyCache.reply(to: params, in: epoch ?? self.epoch, at: harness.clock.now())
+      replyCache.reply(to: method, params, in: epoch ?? self.epoch, at: harness.clock.now())
     }.map { String(decoding: $0, as: UTF8.self) }
   }
 
@@ -89,7 +90,7 @@ struct ReplyCacheTests {
     harness.repository.install(
       try harness.repository.update(
         .sample(), owner: .bert, provider: .work, at: harness.clock.now()))
-    Array("{}".utf8).withUnsafeBytes { replyCache.insert(cached, to: $0, in: epoch) }
+    Array("{}".utf8).withUnsafeBytes { replyCache.insert(cached, to: .tokenGet, $0, in: epoch) }
     #expect(ask() == nil)
   }
 
@@ -105,8 +106,19 @@ struct ReplyCacheTests {
     #expect(ask() == nil)
   }
 
-  @Test("the method whose replies a connection caches has the name of TokenGet")
-  func method() { #expect(ConnectionHandler.cachedMethod.description == TokenGet.name) }
+  @Test(
+    "the methods whose replies a connection caches have the names of TokenGet and TokenForTarget")
+  func methods() {
+    let names = ReplyCache.CachedMethod.allCases.map(\.name.description)
+    #expect(names == [TokenGet.name, TokenForTarget.name])
+  }
+
+  @Test("a reply to token.get does not answer token.forTarget with the same parameters")
+  mutating func otherMethod() throws {
+    try insert()
+    #expect(ask(of: .tokenForTarget) == nil)
+    #expect(ask() == "reply")
+  }
 
   @Test("a reply that needs a decision each time, or that has long params, is not cached")
   mutating func notRemembered() throws {

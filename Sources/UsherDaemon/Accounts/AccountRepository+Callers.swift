@@ -24,9 +24,9 @@ extension AccountRepository {
   /// Returns an account that the caller may see. An account that the caller may not see is reported
   /// as `notFound`, by the same path as an unknown id.
   func account(
-    _ id: AccountID, for caller: Caller, _ method: String
+    _ id: AccountID, for caller: Caller, _ request: PolicyRequest
   ) throws(UsherError) -> AccountRecord {
-    guard let record = try visible(id, by: caller, method) else { throw Self.notFound(id) }
+    guard let record = try visible(id, by: caller, request) else { throw Self.notFound(id) }
     return record
   }
 
@@ -37,12 +37,12 @@ extension AccountRepository {
   ///   - error: Returns the error if `isIncluded` excludes all accounts of the provider. It is
   ///     passed one of them.
   func account(
-    _ id: AccountID?, _ provider: ProviderName?, for caller: Caller, _ method: String,
+    _ id: AccountID?, _ provider: ProviderName?, for caller: Caller, _ request: PolicyRequest,
     where isIncluded: (AccountRecord) -> Bool = { _ in true },
     elseError error: ((AccountRecord) -> UsherError)? = nil
   ) throws(UsherError) -> AccountRecord {
     if let id {
-      let record = try account(id, for: caller, method)
+      let record = try account(id, for: caller, request)
       guard provider == nil || provider == record.provider else {
         throw UsherError(
           .invalidParams, "account \(id) is not at the given provider: omit one of them",
@@ -52,9 +52,9 @@ extension AccountRepository {
     }
     guard let provider else { throw Self.nothingNamed }
     let records = try accounts(
-      for: caller, method, at: provider, limit: Self.maxChoices, where: isIncluded)
+      for: caller, request, at: provider, limit: Self.maxChoices, where: isIncluded)
     if records.isEmpty {
-      if let error, let other = try accounts(for: caller, method, at: provider, limit: 0).first {
+      if let error, let other = try accounts(for: caller, request, at: provider, limit: 0).first {
         throw error(other)
       }
       _ = try dependencies.configStore.provider(named: provider)
@@ -63,9 +63,9 @@ extension AccountRepository {
   }
 
   func visible(
-    _ id: AccountID, by caller: Caller, _ method: String
+    _ id: AccountID, by caller: Caller, _ request: PolicyRequest
   ) throws(UsherError) -> AccountRecord? {
-    try find(id, of: caller.owners).flatMap { caller.maySee($0, method) ? $0 : nil }
+    try find(id, of: caller.owners).flatMap { caller.maySee($0, request) ? $0 : nil }
   }
 
   /// Returns the caller's accounts and those lent to it, for each owner the oldest first.
@@ -74,13 +74,14 @@ extension AccountRepository {
   ///   - limit: If an owner has more accounts, only some are returned, but more than `limit`.
   ///   - isIncluded: Accounts for which it returns false are skipped and not counted.
   func accounts(
-    for caller: Caller, _ method: String, at provider: ProviderName? = nil, limit: Int = .max,
+    for caller: Caller, _ request: PolicyRequest, at provider: ProviderName? = nil,
+    limit: Int = .max,
     where isIncluded: (AccountRecord) -> Bool = { _ in true }
   ) throws(UsherError) -> [AccountRecord] {
     var records: [AccountRecord] = []
     for owner in caller.owners {
       records += try accounts(of: owner, at: provider, limit: limit) {
-        isIncluded($0) && caller.maySee($0, method)
+        isIncluded($0) && caller.maySee($0, request)
       }
     }
     return records
@@ -131,5 +132,30 @@ extension AccountRepository {
         "there are \(count) accounts at provider \(provider): name one", field: field)
     }
     return first
+  }
+}
+
+// MARK: - By the method alone
+
+// For calls of which the rules need to know only the method to say which accounts the caller sees.
+extension AccountRepository {
+  func account(
+    _ id: AccountID, for caller: Caller, _ method: String
+  ) throws(UsherError) -> AccountRecord {
+    try account(id, for: caller, PolicyRequest(method: method))
+  }
+
+  func account(
+    _ id: AccountID?, _ provider: ProviderName?, for caller: Caller, _ method: String
+  ) throws(UsherError) -> AccountRecord {
+    try account(id, provider, for: caller, PolicyRequest(method: method))
+  }
+
+  func accounts(
+    for caller: Caller, _ method: String, at provider: ProviderName? = nil, limit: Int = .max,
+    where isIncluded: (AccountRecord) -> Bool = { _ in true }
+  ) throws(UsherError) -> [AccountRecord] {
+    try accounts(
+      for: caller, PolicyRequest(method: method), at: provider, limit: limit, where: isIncluded)
   }
 }

@@ -170,7 +170,7 @@ extension AuditEvent {
     func isLong(_ text: String?) -> Bool { (text?.utf8.count ?? 0) > Self.maxTextBytes }
     guard
       isLong(provider?.rawValue) || isLong(kind) || isLong(account?.rawValue) || isLong(scope)
-        || isLong(audience)
+        || isLong(audience) || isLong(target)
     else { return self }
     var event = self
     event.provider = provider.map { ProviderName(Self.shortened($0.rawValue)) }
@@ -178,6 +178,7 @@ extension AuditEvent {
     event.account = account.map { AccountID(Self.shortened($0.rawValue)) }
     event.scope = scope.map(Self.shortened)
     event.audience = audience.map(Self.shortened)
+    event.target = target.map(Self.shortened)
     return event
   }
 

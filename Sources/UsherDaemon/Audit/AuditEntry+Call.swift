@@ -25,7 +25,7 @@ extension AuditList.Entry {
     self.init(
       n: 0, at: entry.at, method: event.method, provider: event.provider, kind: event.kind,
       account: event.account, scope: event.scope, audience: event.audience,
-      fields: event.fields.isEmpty ? nil : event.fields,
+      target: event.target, fields: event.fields.isEmpty ? nil : event.fields,
       decision: event.decision == .allowed ? .allowed : .denied, rule: event.rule,
       conditions: conditionResults.isEmpty
         ? nil : Dictionary(conditionResults) { first, _ in first },

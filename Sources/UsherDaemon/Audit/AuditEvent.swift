@@ -8,6 +8,9 @@ struct AuditEvent: Sendable, Equatable {
   var provider: ProviderName?
   var kind: String?
   var account: AccountID?
+  /// The target that answered, or what the caller asked for if none did; nil if the call names
+  /// nothing for targets.
+  var target: String?
   /// The OAuth scope of the token that the call handed out; nil if it handed out none.
   var scope: String?
   /// The audience of that token; nil if the call named none.

@@ -25,6 +25,8 @@ struct ConfirmCall: Codable, Sendable {
   let scope: String?
   /// The audiences that the call names, with spaces between them; nil if it names none.
   let audience: String?
+  /// The target of the configuration whose token the call requests; nil if it names none.
+  let target: String?
   /// The call to the provider's API, `METHOD:/path`, with the query.
   let operation: String?
   /// The SHA-256 of the API call's request body, in hexadecimal digits; nil without a body.
@@ -51,6 +53,7 @@ struct ConfirmCall: Codable, Sendable {
     audience = request.audiences.flatMap { audiences in
       audiences.allSatisfy(\.isEmpty) ? nil : audiences.joined(separator: " ")
     }
+    target = request.answeringTarget
     operation = start?.operationWithQuery ?? request.operation
     let params = operation == nil ? nil : start?.params
     bodyDigest = params?["body"].flatMap { body in
@@ -68,7 +71,7 @@ struct ConfirmCall: Codable, Sendable {
   var tooLongField: String? {
     let texts = [
       ("provider", provider), ("kind", kind), ("account", account), ("scope", scope),
-      ("audience", audience),
+      ("audience", audience), ("name", target),
       ("params.path", operation), ("params.operation.summary", summary),
       ("params.operation.amount", amount), ("params.operation.payee", payee),
     ].map { (field: $0, bytes: $1?.utf8.count ?? 0) }
@@ -87,8 +90,8 @@ struct ConfirmCall: Codable, Sendable {
 extension ConfirmCall: Hashable {
   private var texts: [[UInt8]?] {
     [
-      client, method, provider, kind, account, scope, audience, operation, bodyDigest, summary,
-      amount, payee,
+      client, method, provider, kind, account, scope, audience, target, operation, bodyDigest,
+      summary, amount, payee,
     ].map { $0.map { Array($0.utf8) } }
   }
 

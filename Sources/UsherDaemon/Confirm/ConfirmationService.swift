@@ -326,7 +326,7 @@ extension ConfirmationService {
     return .init(
       method: call.method, provider: call.provider.map { ProviderName($0) }, kind: call.kind,
       account: account, label: account.flatMap { accounts.record($0)?.details.label },
-      scope: call.scope, audience: call.audience, operation: call.operation,
+      scope: call.scope, audience: call.audience, target: call.target, operation: call.operation,
       bodyDigest: call.bodyDigest, summary: call.summary, amount: call.amount, payee: call.payee)
   }
 }

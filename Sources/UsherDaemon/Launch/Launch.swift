@@ -45,6 +45,7 @@ package struct Launch: Sendable {
       let log = Logger(label: "usherd")
       setting.log = log
       log.notice("configured", metadata: setting.config.places)
+      setting.config.logWarnings(to: log)
       raiseFileLimit()
       setting.descriptors = .ofProcess()
       for weakness in ProcessHardening.apply() { log.warning("\(weakness)") }

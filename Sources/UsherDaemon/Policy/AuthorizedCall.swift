@@ -10,6 +10,9 @@ struct AuthorizedCall: Sendable {
   let audit: AuditRecorder
   /// The account that the call is about; nil if it is about none, or none exists for the caller.
   var target: AccountRecord?
+  /// The target of the configuration that answers the call; nil if none does, or if the call names
+  /// nothing for targets.
+  var answering: TargetConfig?
   /// What the RPC call hands out of which account, for the audit log: a token's scope and audience,
   /// or profile members. Read when the call has succeeded.
   var disclosure: Disclosure?
@@ -257,8 +260,9 @@ extension AuditEvent {
     self.init(
       method: request.method, provider: request.provider.map { ProviderName($0) },
       kind: request.kind,
-      account: (request.account?.id ?? request.named).map { AccountID($0) }, decision: decision,
-      rule: rule, conditions: conditions, unmet: unmet, correlationID: "")
+      account: (request.account?.id ?? request.named).map { AccountID($0) },
+      target: request.answeringTarget ?? request.target?.text, decision: decision, rule: rule,
+      conditions: conditions, unmet: unmet, correlationID: "")
   }
 }
 

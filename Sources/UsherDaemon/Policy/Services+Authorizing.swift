@@ -9,6 +9,9 @@ struct CallTarget {
   var request: PolicyRequest
   /// The account that the call is about, if it exists for the caller.
   var account: AccountRecord?
+  /// The target of the configuration that answers the call; nil if none does, or if the call names
+  /// nothing for targets.
+  var answering: TargetConfig?
   /// The error if the account that the call acts on cannot be determined; nil if it can.
   var accountError: UsherError?
   /// The value of ``AccountRepository/generation`` before the accounts were read.
@@ -35,7 +38,8 @@ extension Services {
     }
     let authorized = AuthorizedCall(
       request: request, caller: caller, permit: permit, audit: audit, target: target.account,
-      disclosure: isAudited ? disclosure(call, target.account, caller) : nil,
+      answering: target.answering,
+      disclosure: isAudited ? disclosure(call, target, caller) : nil,
       generation: target.generation)
     // A person is not asked to confirm a call that cannot be carried out.
     if let accountError = target.accountError { throw authorized.failed(accountError) }
@@ -91,10 +95,11 @@ extension Services {
       }
       target.request.kind = kind(call)
       if kind(call) == nil { target.request.audiences = [audience(call) ?? ""] }
-      // Without a requested scope, the token has all that were granted.
-      target.request.scopes = target.account.map {
-        PolicyRequest.scopes(scope(call) ?? $0.details.grant.scope)
-      }
+      target.requestScopes(scope(call))
+    case .target(let asked): resolve(asked(call), in: &target)
+    case .tokenForTarget(let asked):
+      resolve(asked(call), in: &target)
+      resolveToken(caller, in: &target)
     case .flow(let id):
       let owned = try? flows.engine.flow(id(call), of: caller.owner)
       target.request.provider = owned?.provider.rawValue
@@ -123,7 +128,7 @@ extension Services {
 
   /// Finds the one account that an RPC call acts on: the account that it names by id, or else the
   /// one that `find` chooses at the provider. If there is no such account, `target` gets the error.
-  private func resolve(
+  func resolve(
     _ named: (id: AccountID?, provider: ProviderName?), in target: inout CallTarget,
     by find: (AccountID?, ProviderName?) throws(UsherError) -> AccountRecord
   ) {
@@ -142,12 +147,17 @@ extension Services {
   }
 
   private func disclosure<M: Method>(
-    _ call: M, _ record: AccountRecord?, _ caller: Caller
+    _ call: M, _ target: CallTarget, _ caller: Caller
   ) -> AuthorizedCall.Disclosure? {
+    let record = target.account
     switch M.subject {
     case .token(_, let scope, let audience, _):
       return .token(
         scope: scope(call) ?? record?.details.grant.scope, audience: audience(call))
+    case .tokenForTarget:
+      let token = target.answering
+      return .token(
+        scope: token?.tokenScope ?? record?.details.grant.scope, audience: token?.audience)
     case .account where M.traits.showsProfiles:
       return record.map { record in
         .profiles { [accounts] in accounts.shown(of: record, to: caller) }
@@ -157,9 +167,17 @@ extension Services {
         accounts.shown(at: provider, to: caller)
       }
     case .owner(let uid): return .storedObjects(of: uid(call))
-    case .method, .provider, .start, .flow, .account, .oneAccount, .oneAccountWithCodes:
+    case .method, .provider, .start, .flow, .account, .oneAccount, .oneAccountWithCodes, .target:
       return nil
     }
+  }
+}
+
+extension CallTarget {
+  /// Sets the scopes of the requested token. Without a requested scope, it has all that were
+  /// granted to the account; without an account the scopes are unknown.
+  mutating func requestScopes(_ scope: String?) {
+    request.scopes = account.map { PolicyRequest.scopes(scope ?? $0.details.grant.scope) }
   }
 }
 
@@ -175,7 +193,7 @@ extension AccountRepository {
   fileprivate func namedAccount(
     _ id: AccountID?, _ provider: ProviderName?, by caller: Caller, _ method: String
   ) throws(UsherError) -> AccountRecord? {
-    if let id { return try visible(id, by: caller, method) }
+    if let id { return try visible(id, by: caller, PolicyRequest(method: method)) }
     guard let provider else { return nil }
     let records = try accounts(for: caller, method, at: provider, limit: 1)
     return records.count == 1 ? records[0] : nil
@@ -198,6 +216,7 @@ extension Denial {
       return AccountRepository.notFound(AccountID(request.account?.id ?? ""))
     case .notListed, .account:
       if let accountError, cause == .account, request.lacksAccount { return accountError }
+      if request.traits.namesTarget { return .targetNotAllowed(request) }
       let what = [request.provider, request.kind].compactMap { $0 }.joined(separator: "/")
       let call = what.isEmpty ? request.method : "\(request.method) on \(what)"
       return UsherError(.permissionDenied, "you may not call \(call)")

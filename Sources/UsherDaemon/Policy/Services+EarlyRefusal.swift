@@ -32,6 +32,11 @@ extension Subject where M: Method {
     case .method, .flow, .owner: break
     case .provider:
       request.provider = MemberSearch.find(["provider"], in: params)[0]?.text
+    case .target, .tokenForTarget:
+      let found = MemberSearch.find(["kind", "name"], in: params)
+      if let kind = found[0]?.text, let name = found[1]?.text {
+        request.target = try? TargetName(kind: kind, name: name)
+      }
     case .account, .oneAccount, .oneAccountWithCodes, .token:
       let found = MemberSearch.find(["account", "provider"], in: params)
       request.named = found[0]?.text

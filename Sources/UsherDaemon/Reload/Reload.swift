@@ -68,6 +68,7 @@ struct Reload: Sendable {
         "providers": "\(config.providers.count)", "clients": "\(config.clients.count)",
         "providersChanged": "\(changed.count)",
       ]) { $1 })
+    config.logWarnings(to: processContext.log)
   }
 
   private func read() async -> Result<Candidate, ConfigError> {
@@ -86,11 +87,7 @@ struct Reload: Sendable {
       "the reload failed; the configuration has not changed",
       metadata: ["problems": "\(problems.count)"])
     for problem in problems.prefix(SystemReload.Reply.maxReported) {
-      processContext.log.warning(
-        "\(problem.message)",
-        metadata: [
-          "file": .string(problem.file), "line": "\(problem.line)", "key": .string(problem.key),
-        ])
+      problem.log(to: processContext.log)
     }
   }
 }
@@ -135,7 +132,19 @@ extension DaemonSetting {
   }
 }
 
+extension ConfigProblem {
+  fileprivate func log(to log: Logger) {
+    log.warning(
+      "\(message)", metadata: ["file": .string(file), "line": "\(line)", "key": .string(key)])
+  }
+}
+
 extension Config {
+  /// Logs the settings that have no effect.
+  func logWarnings(to log: Logger) {
+    for warning in warnings.prefix(SystemReload.Reply.maxReported) { warning.log(to: log) }
+  }
+
   /// The configuration files in use, as metadata of a log entry.
   var places: Logger.Metadata {
     let files = sources.files.joined(separator: " ")

@@ -21,9 +21,10 @@ extension ConnectionHandler {
     do throws(UsherError) {
       let response = try respond(to: envelope, line, decoded)
       if case .cacheable(let reply) = response, let epoch,
-        envelope.calls(Self.cachedMethod, in: line), let params = envelope.paramsBytes(in: line)
+        let method = cachedMethod(of: envelope, line),
+        let params = envelope.paramsBytes(in: line)
       {
-        replyCache.insert(reply, to: params, in: epoch)
+        replyCache.insert(reply, to: method, params, in: epoch)
         scheduler.scheduleSweep()
       }
       try finish(response, id, origin)
@@ -75,8 +76,16 @@ extension ConnectionHandler {
     return try body(Call(caller: caller, connection: self))
   }
 
-  /// The only method whose replies are cached.
-  static let cachedMethod: StaticString = "token.get"
+  /// Returns the method of a call if its replies are cached.
+  private func cachedMethod(
+    of envelope: Envelope, _ line: UnsafeRawBufferPointer
+  ) -> ReplyCache.CachedMethod? {
+    if envelope.calls(ReplyCache.CachedMethod.tokenGet.name, in: line) { return .tokenGet }
+    if envelope.calls(ReplyCache.CachedMethod.tokenForTarget.name, in: line) {
+      return .tokenForTarget
+    }
+    return nil
+  }
 
   /// Answers a line from the reply cache if an equal line was answered before and nothing has
   /// changed since.
@@ -98,12 +107,12 @@ extension ConnectionHandler {
   private func answerFromCache(
     _ envelope: Envelope, _ line: UnsafeRawBufferPointer, _ origin: Origin
   ) -> Bool {
-    guard !replyCache.isEmpty, envelope.calls(Self.cachedMethod, in: line),
+    guard !replyCache.isEmpty, let method = cachedMethod(of: envelope, line),
       let id = envelope.idBytes(in: line), let params = envelope.paramsBytes(in: line),
       inFlight.isEmpty || envelope.id(in: line).map({ inFlight[$0] == nil }) ?? true,
       let epoch,
       let result = replyCache.reply(
-        to: params, by: shape(envelope, line, origin), in: epoch, at: currentTime())
+        to: method, params, by: shape(envelope, line, origin), in: epoch, at: currentTime())
     else { return false }
     switch origin {
     case .line: write(result, id: id)

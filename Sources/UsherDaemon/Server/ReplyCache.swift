@@ -2,8 +2,9 @@ import UsherCore
 
 import func Glibc.memcmp
 
-/// The replies to `token.get` that one connection has received, by the bytes of the params. A call
-/// can be answered from here only if a call with the same bytes was decided by the policy before.
+/// The replies to `token.get` and `token.forTarget` that one connection has received, by the method
+/// and the bytes of the params. A call can be answered from here only if a call of the same method
+/// with the same bytes was decided by the policy before.
 ///
 /// The cache contains tokens: it is emptied when the daemon is locked, and when it has not been
 /// used for a while.
@@ -18,7 +19,21 @@ struct ReplyCache {
     let lock: Int
   }
 
+  /// The methods whose replies are cached.
+  enum CachedMethod: CaseIterable {
+    case tokenGet
+    case tokenForTarget
+
+    var name: StaticString {
+      switch self {
+      case .tokenGet: "token.get"
+      case .tokenForTarget: "token.forTarget"
+      }
+    }
+  }
+
   private final class Entry {
+    let method: CachedMethod
     let params: [UInt8]
     /// The shape of the last line with these params; nil if a line has no recognizable shape.
     var shape: LineShape?
@@ -33,8 +48,10 @@ struct ReplyCache {
     @exclusivity(unchecked) private var call: AuditRepeat
 
     init(
-      _ cached: CachedReply, _ decision: CachedReply.Decision, to params: [UInt8], in epoch: Epoch
+      _ cached: CachedReply, _ decision: CachedReply.Decision, to method: CachedMethod,
+      _ params: [UInt8], in epoch: Epoch
     ) {
+      self.method = method
       self.params = params
       self.epoch = epoch
       reply = cached.reply
@@ -43,6 +60,10 @@ struct ReplyCache {
       accounts = decision.accounts
       audit = decision.audit
       call = decision.call
+    }
+
+    func answers(_ method: CachedMethod, _ params: UnsafeRawBufferPointer) -> Bool {
+      self.method == method && self.params.isEqual(to: params)
     }
 
     /// Records one more call in the audit log if the reply is still valid.
@@ -77,10 +98,11 @@ struct ReplyCache {
   ///
   /// - Parameter shape: The shape of the call's line, by which the next such line is recognized.
   mutating func reply(
-    to params: UnsafeRawBufferPointer, by shape: @autoclosure () -> LineShape? = nil,
+    to method: CachedMethod, _ params: UnsafeRawBufferPointer,
+    by shape: @autoclosure () -> LineShape? = nil,
     in epoch: Epoch, at now: Timestamp
   ) -> [UInt8]? {
-    for index in entries.indices where entries[index].params.isEqual(to: params) {
+    for index in entries.indices where entries[index].answers(method, params) {
       if let shape = shape() { entries[index].shape = shape }
       return use(index, in: epoch, at: now)
     }
@@ -101,12 +123,13 @@ struct ReplyCache {
   ///
   /// - Parameter epoch: The generations from before the call was decided.
   mutating func insert(
-    _ cached: CachedReply, to params: UnsafeRawBufferPointer, in epoch: Epoch
+    _ cached: CachedReply, to method: CachedMethod, _ params: UnsafeRawBufferPointer,
+    in epoch: Epoch
   ) {
     guard let decision = cached.decision, params.count <= Self.maxParamsBytes else { return }
-    entries.removeAll { $0.params.isEqual(to: params) }
+    entries.removeAll { $0.answers(method, params) }
     if entries.count == Self.maxEntries { entries.removeFirst() }
-    entries.append(Entry(cached, decision, to: Array(params), in: epoch))
+    entries.append(Entry(cached, decision, to: method, Array(params), in: epoch))
     isUsed = true
   }
 

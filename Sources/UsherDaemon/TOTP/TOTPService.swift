@@ -115,7 +115,9 @@ extension TOTPService {
   func account(
     _ id: AccountID?, _ provider: ProviderName?, for caller: Caller, _ method: String
   ) throws(UsherError) -> AccountRecord {
-    try repository.account(id, provider, for: caller, method, where: \.hasCodes, elseError: noCodes)
+    try repository.account(
+      id, provider, for: caller, PolicyRequest(method: method), where: \.hasCodes,
+      elseError: noCodes)
   }
 
   /// Checks that the caller may receive a code. The condition is that of `token.get` for the full

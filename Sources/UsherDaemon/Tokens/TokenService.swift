@@ -20,9 +20,13 @@ struct TokenService: Sendable {
 
   /// Implements `token.get`.
   ///
-  /// - Parameter scopes: The scopes that the policy permits for the token; nil: any.
+  /// - Parameters:
+  ///   - scopes: The scopes that the policy permits for the token; nil: any.
+  ///   - request: The call for the policy, by which the account must still be visible to the caller
+  ///     after a refresh.
   func get(
-    _ call: TokenGet, of record: AccountRecord, _ caller: Caller, within scopes: [String]?
+    _ call: TokenGet, of record: AccountRecord, _ caller: Caller, within scopes: [String]?,
+    as request: PolicyRequest = PolicyRequest(TokenGet.self)
   ) throws(UsherError) -> Response {
     let seconds = call.minValidSeconds ?? Self.defaultValidity
     guard (0...Self.maxValidity).contains(seconds) else {
@@ -58,7 +62,7 @@ struct TokenService: Sendable {
     return .later { [self] () async throws(UsherError) -> [UInt8] in
       let reply = try await fetch(key, of: record.id, validFor: seconds, isForced: isForced)
       if isChecked {
-        let current = try repository.account(record.id, for: caller, TokenGet.name)
+        let current = try repository.account(record.id, for: caller, request)
         try check(current, key, caller, within: scopes)
       }
       return reply
