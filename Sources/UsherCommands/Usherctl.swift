@@ -57,7 +57,8 @@ struct Root: AsyncParsableCommand {
     version: Usherctl.version,
     subcommands: [
       StatusVerb.self, LockVerb.self, UnlockVerb.self, ReloadVerb.self, LoginVerb.self,
-      TokenVerbs.self, TOTPVerbs.self, AccountVerbs.self, ConsentVerbs.self, ConfirmVerbs.self,
+      TokenVerbs.self, TargetVerbs.self, TOTPVerbs.self, AccountVerbs.self, ConsentVerbs.self,
+      ConfirmVerbs.self,
       FlowVerbs.self, LocalAuthVerbs.self, RegistrationVerbs.self, ProviderVerbs.self,
       CredentialVerbs.self, OwnerVerbs.self, ConfigVerbs.self, PolicyVerbs.self, AuditVerbs.self,
       WatchVerb.self, ImportVerbs.self,

@@ -94,7 +94,7 @@ extension AuditList.Entry {
   fileprivate var about: String {
     let place = [provider?.rawValue, kind].compactMap(\.self).joined(separator: "/")
     let owner = owner.map { "uid \($0)" }
-    return [place, account?.rawValue ?? "", flow?.rawValue ?? "", owner ?? ""]
+    return [place, target ?? "", account?.rawValue ?? "", flow?.rawValue ?? "", owner ?? ""]
       .filter { !$0.isEmpty }.joined(separator: " ")
   }
 

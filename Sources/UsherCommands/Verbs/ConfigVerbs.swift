@@ -48,6 +48,7 @@ struct ConfigCheckVerb: Verb {
       + config.executableProblems(
         daemonUser: context.environment.daemonUser, names: context.environment.names)
     guard problems.isEmpty else { throw ConfigError(problems) }
+    for warning in config.warnings { context.console.printMessage("usherctl: warning: \(warning)") }
     let providers = config.providers.count.counting("provider")
     context.console.print("ok: \(providers), \(config.clients.count.counting("client rule"))")
   }

@@ -83,7 +83,7 @@ extension CommandContext {
     console.printProperties([
       ("question", question.id.rawValue), ("user", asker.userText), ("unit", asker.unit),
       ("program", asker.executable), ("account", about.accountText), ("scope", about.scope),
-      ("audience", about.audience),
+      ("audience", about.audience), ("target", about.target),
       ("summary", about.summary), ("amount", about.amount), ("payee", about.payee),
       ("body", about.bodyDigest.map { "SHA-256 \($0)" }),
       ("open for", max(question.expiresAt - environment.clock.now(), .zero).text),
@@ -135,7 +135,7 @@ extension Confirmation.About {
   var callText: String {
     let place = [provider?.rawValue, kind].compactMap(\.self).joined(separator: "/")
     let shown = [amount, payee.map { "to \($0)" }].compactMap(\.self)
-    return ([method, place, operation ?? ""] + shown).filter { !$0.isEmpty }
+    return ([method, place, target ?? "", operation ?? ""] + shown).filter { !$0.isEmpty }
       .joined(separator: " ")
   }
 

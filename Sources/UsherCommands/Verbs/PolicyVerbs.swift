@@ -95,6 +95,7 @@ struct PolicyCheckVerb: Verb {
         usherctl policy check --unit pos.service token.get paysafe
         usherctl policy check --client till flow.start paysafe/operation --operation GET:/wallets/7
         usherctl policy check --user anna --at "Sun 03:00" token.get work --scope "openid email"
+        usherctl policy check --user anna token.forTarget git/https://git.example/app.git
 
       Exits with 1 when the call is denied.
       """)
@@ -124,7 +125,9 @@ struct PolicyCheckVerb: Verb {
   var method: String
 
   @Argument(
-    help: ArgumentHelp("The provider, and the flow's kind.", valueName: "provider[/kind]"))
+    help: ArgumentHelp(
+      "The provider, and the flow's kind; what a tool asks for, if the method is about targets.",
+      valueName: "provider[/kind]|kind/name"))
   var target: String?
 
   @Option(
@@ -160,14 +163,15 @@ struct PolicyCheckVerb: Verb {
   }
 
   private var question: PolicyCheck {
-    let parts = target?.split(separator: "/", maxSplits: 1, omittingEmptySubsequences: false)
-      .map(String.init)
+    let namesTarget = Methods.traits(of: method).namesTarget
+    let parts = (namesTarget ? nil : target)?
+      .split(separator: "/", maxSplits: 1, omittingEmptySubsequences: false).map(String.init)
     return PolicyCheck(
       client: client, user: user, groups: groups.isEmpty ? nil : groups, unit: unit,
       executable: executable, method: method,
       provider: parts?.first.map { ProviderName($0) }, kind: parts?.dropFirst().first,
       operation: operation, account: account, subject: subject, scope: scope,
-      audience: audience, at: at)
+      audience: audience, target: namesTarget ? target : nil, at: at)
   }
 
   /// Returns the decision of a daemon on this machine that has this configuration.
