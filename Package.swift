@@ -9,6 +9,11 @@ import PackageDescription
 /// there the modules are instrumented, and UsherDaemon has only the files that fuzz targets check.
 let isFuzzing = Context.environment["USHER_FUZZ"] != nil
 
+/// Whether this is a build by Packaging/release-build. Only there usher-helper has no shared
+/// libraries, because a tool starts it for each credential: it takes half the time and a megabyte
+/// less. glibc cannot start such a program if it has a run path, as other builds have.
+let isReleaseBuild = Context.environment["USHER_RELEASE_BUILD"] != nil
+
 let strict: [SwiftSetting] = [
   .swiftLanguageMode(.v6),
   .enableUpcomingFeature("InternalImportsByDefault"),
@@ -79,6 +84,7 @@ let package = Package(
     .library(name: "UsherKit", targets: ["UsherKit"]),
     .executable(name: "usherd", targets: ["usherd"]),
     .executable(name: "usherctl", targets: ["usherctl"]),
+    .executable(name: "usher-helper", targets: ["usher-helper"]),
     .executable(name: "usher-sandbox", targets: ["usher-sandbox"]),
     .executable(name: "usher-bench", targets: ["usher-bench"]),
     .executable(name: "usher-sim", targets: ["usher-sim"]),
@@ -121,6 +127,9 @@ let package = Package(
         .product(name: "CryptoExtras", package: "swift-crypto"),
       ] + certificates,
       resources: [.embedInCode("BSA/rtcodes.tsv")], describesMembers: true),
+
+    // What tools ask a credential helper, and what it answers.
+    module("UsherHelpers", ["JSONRPC"]),
 
     // The modules with I/O.
     module(
@@ -165,6 +174,10 @@ let package = Package(
         .product(name: "ArgumentParser", package: "swift-argument-parser"),
       ]),
     program("usherctl", ["UsherCommands"]),
+    .executableTarget(
+      name: "usher-helper", dependencies: ["UsherHelpers"], swiftSettings: strict,
+      linkerSettings: isReleaseBuild
+        ? [.unsafeFlags(["-static-executable", "-Xclang-linker", "-static-pie"])] : []),
 
     // Tools for development and measurement, which are not part of the product.
     module(
@@ -300,6 +313,7 @@ let package = Package(
         "UsherCommands", "UsherClient", "UsherAPI", "UsherCore", "JSONRPC", "UsherConfig",
         "UsherTestKit",
       ] + nio),
+    tests("UsherHelpersTests", ["UsherHelpers", "UsherTestKit"]),
     tests(
       "UsherDaemonTests",
       [
