@@ -109,6 +109,13 @@ package struct ToolReply: Sendable, Equatable {
 
   package static func printed(_ output: String) -> ToolReply { ToolReply(output: output) }
 
+  /// The refusal of a tool that wants to store a password.
+  static let storesNothing =
+    "usherd stores no passwords; to sign in, run: usherctl login PROVIDER"
+  /// The refusal of a tool that wants to delete a password.
+  static let keepsSignIn =
+    "usherd keeps the sign-in; to end it, run: usherctl account forget ACCOUNT"
+
   package static func failed(_ message: String) -> ToolReply {
     ToolReply(message: message, status: 1)
   }

@@ -19,8 +19,8 @@ enum Docker: ToolContract {
     }
     switch call.arguments[0] {
     case "get": break
-    case "store": return .reply(error("usherd stores no passwords; run: usherctl login"))
-    case "erase": return .reply(error("usherd keeps the sign-in; run: usherctl account forget"))
+    case "store": return .reply(error(ToolReply.storesNothing))
+    case "erase": return .reply(error(ToolReply.keepsSignIn))
     case "list": return .reply(.printed("{}\n"))
     case "version":
       return .reply(.printed("docker-credential-usher (usherd) \(HelperVersion.current)\n"))

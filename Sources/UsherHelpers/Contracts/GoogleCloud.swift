@@ -16,7 +16,7 @@ enum GoogleCloud: ToolContract {
 
   static func step(_ call: ToolCall) -> ToolStep {
     if call.environment["GOOGLE_EXTERNAL_ACCOUNT_REVOKE"] == "1" {
-      return .reply(error("usherd keeps the sign-in; run: usherctl account forget"))
+      return .reply(error(ToolReply.keepsSignIn))
     }
     if call.environment["GOOGLE_EXTERNAL_ACCOUNT_INTERACTIVE"] == "1" {
       return .reply(error("usher-helper never asks the user; do not use the interactive mode"))

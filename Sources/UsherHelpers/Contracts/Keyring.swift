@@ -13,8 +13,8 @@ enum Keyring: ToolContract {
       return .reply(ToolReply(message: usage, status: 2))
     }
     switch arguments.operation {
-    case "set": return .reply(.failed("usherd stores no passwords; run: usherctl login"))
-    case "del": return .reply(.failed("usherd keeps the sign-in; run: usherctl account forget"))
+    case "set": return .reply(.failed(ToolReply.storesNothing))
+    case "del": return .reply(.failed(ToolReply.keepsSignIn))
     default: break
     }
     // pip asks for the host alone after it has asked for the URL. A host does not say whether its

@@ -10,10 +10,9 @@ enum Kubernetes: ToolContract {
   static let variables = ["KUBERNETES_EXEC_INFO"]
 
   static func step(_ call: ToolCall) -> ToolStep {
-    guard let version = apiVersion(call) else {
+    guard apiVersion(call) != nil else {
       return .reply(.failed("KUBERNETES_EXEC_INFO has no apiVersion that is known"))
     }
-    _ = version
     let server = info(call)?["spec"]?["cluster"]?["server"]?.stringValue
     guard let target = call.arguments.first ?? server, call.arguments.count <= 1 else {
       return .reply(

@@ -11,8 +11,8 @@ enum Terraform: ToolContract {
     }
     switch call.arguments[call.arguments.count - 2] {
     case "get": break
-    case "store": return .reply(.failed("usherd stores no passwords; run: usherctl login"))
-    case "forget": return .reply(.failed("usherd keeps the sign-in; run: usherctl account forget"))
+    case "store": return .reply(.failed(ToolReply.storesNothing))
+    case "forget": return .reply(.failed(ToolReply.keepsSignIn))
     default: return .reply(.failed("usage: terraform-credentials-usher get|store|forget HOST"))
     }
     guard let name = RequestedName.host(host) else {
