@@ -21,11 +21,11 @@ extension String {
       && utf8.allSatisfy { $0.isLetterOrDigit || "-._:/@+".utf8.contains($0) }
   }
 
-  /// The text as a part of a line for people: at most 300 characters, and without characters that
+  /// The text as a part of a line for people: at most 500 characters, and without characters that
   /// control the terminal or reorder the line.
   var printable: String {
     var text = ""
-    for scalar in unicodeScalars.prefix(300) {
+    for scalar in unicodeScalars.prefix(500) {
       switch scalar.properties.generalCategory {
       case .control, .format, .lineSeparator, .paragraphSeparator, .surrogate, .privateUse,
         .unassigned:
@@ -33,7 +33,7 @@ extension String {
       default: text.unicodeScalars.append(scalar)
       }
     }
-    return unicodeScalars.count > 300 ? text + "…" : text
+    return unicodeScalars.count > 500 ? text + "…" : text
   }
 }
 

@@ -2,8 +2,8 @@ import JSONRPC
 
 /// Why a tool gets no token.
 package enum TokenFailure: Error, Sendable, Equatable {
-  /// usherd's configuration has no target for the request.
-  case noTarget(TokenQuestion)
+  /// usherd's configuration has no target for the request. usherd says which is missing.
+  case noTarget(String)
   /// usherd refuses the request.
   ///
   /// `command` is what a person must run first; nil if no command helps. `needsSignIn` is true if
@@ -22,10 +22,9 @@ package enum TokenFailure: Error, Sendable, Equatable {
   /// The failure as a line for people, with the next step at its end.
   package var line: String {
     switch self {
-    case .noTarget(let request):
-      #"usherd has no target of kind "\#(request.kind)" for "\#(request.name.printable)""#
     case .refused(let message, let command?, _): "\(message); run: \(command)"
-    case .refused(let message, nil, _), .unavailable(let message), .unwritable(let message):
+    case .noTarget(let message), .refused(let message, nil, _), .unavailable(let message),
+      .unwritable(let message):
       message
     }
   }
@@ -35,11 +34,11 @@ package enum TokenFailure: Error, Sendable, Equatable {
 
 extension TokenFailure {
   /// Reads an error of `token.forTarget`.
-  init(_ error: ResponseError, _ request: TokenQuestion) {
+  init(_ error: ResponseError) {
     let reason = error.data?["reason"]?.stringValue
     let message = error.message.isEmpty ? "usherd refuses the request" : error.message.printable
     switch reason {
-    case "no_target": self = .noTarget(request)
+    case "no_target": self = .noTarget(message)
     case "method_not_found":
       self = .unavailable("this usherd has no targets; install the version of usher-helper")
     case "interaction_required" where error.data?["confirmation"] != nil:

@@ -48,7 +48,7 @@ package struct TokenQuestion: Sendable, Equatable {
       else { return .failure(.unreadable) }
       return token.isBoundToKey ? .failure(.boundToKey) : .success(token)
     case .success: return .failure(.unreadable)
-    case .failure(let error): return .failure(TokenFailure(error, self))
+    case .failure(let error): return .failure(TokenFailure(error))
     }
   }
 }

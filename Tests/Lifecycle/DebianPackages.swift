@@ -26,6 +26,8 @@ struct DebianPackages: Sendable {
   }
 
   private static let names = ["usherd", "usherctl"]
+  /// The programs that the packages contain.
+  private static let programNames = names + ["usher-helper"]
   private static let programs =
     (BuiltProduct.path("usherd") as NSString).deletingLastPathComponent
   private static let root = URL(fileURLWithPath: #filePath).deletingLastPathComponent()
@@ -47,7 +49,7 @@ struct DebianPackages: Sendable {
       try files.createDirectory(atPath: place.file(folder), withIntermediateDirectories: false)
     }
     // Stripped programs take less memory inside the system, and less time to install.
-    for name in names {
+    for name in programNames {
       try succeed(
         "/usr/bin/strip", "--output-file", place.file("programs/\(name)"), BuiltProduct.path(name))
     }
@@ -89,7 +91,7 @@ struct DebianPackages: Sendable {
     let sources = ["Packaging", "Units"].flatMap { folder in
       (files.subpaths(atPath: "\(root)/\(folder)") ?? []).map { "\(root)/\(folder)/\($0)" }
     }
-    return try (names.map(BuiltProduct.path) + sources).allSatisfy { try date($0) < made }
+    return try (programNames.map(BuiltProduct.path) + sources).allSatisfy { try date($0) < made }
   }
 
   private static func date(_ path: String) throws -> Date {

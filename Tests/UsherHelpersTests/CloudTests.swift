@@ -20,7 +20,7 @@ struct KubernetesTests {
   }
 
   private static let status = #""expirationTimestamp":"2026-11-22T10:00:00Z","token":"id-1""#
-  private static let asks = #"{"kind":"k8s","name":"https://k8s.example:6443/"}"#
+  private static let asks = #"{"kind":"kubernetes","name":"https://k8s.example:6443/"}"#
 
   private static let transcripts: [Transcript] = [
     Transcript(
@@ -32,15 +32,16 @@ struct KubernetesTests {
       output: output("v1beta1", status)),
     Transcript(
       "an argument names the target", "usher-helper kubectl prod", environment: info(server: nil),
-      daemon: .idToken(), asks: #"{"kind":"k8s","name":"prod"}"#, output: output("v1", status)),
+      daemon: .idToken(), asks: #"{"kind":"kubernetes","name":"prod"}"#,
+      output: output("v1", status)),
     Transcript(
       "a person can try the command without the variable", "usher-helper kubectl prod",
-      daemon: .token(expiresAt: "null"), asks: #"{"kind":"k8s","name":"prod"}"#,
+      daemon: .token(expiresAt: "null"), asks: #"{"kind":"kubernetes","name":"prod"}"#,
       output: output("v1", #""token":"at-1""#)),
     Transcript(
       "an ID token is preferred to an access token", "usher-helper kubectl prod",
       daemon: .token(expiresAt: "null", more: #","idToken":"id-1""#),
-      asks: #"{"kind":"k8s","name":"prod"}"#, output: output("v1", #""token":"id-1""#)),
+      asks: #"{"kind":"kubernetes","name":"prod"}"#, output: output("v1", #""token":"id-1""#)),
     Transcript(
       "without a cluster kubectl says what to set", "usher-helper kubectl",
       environment: info(server: nil),
@@ -53,7 +54,7 @@ struct KubernetesTests {
     Transcript(
       "without a target kubectl says for what", "usher-helper kubectl", environment: info(),
       daemon: .noTarget, asks: asks,
-      message: #"usherd has no target of kind "k8s" for "https://k8s.example:6443/""#, status: 1),
+      message: Line.noTarget, status: 1),
   ]
 
   @Test("kubectl gets what its contract says", arguments: transcripts)
@@ -143,7 +144,7 @@ struct GoogleCloudTests {
     Transcript(
       "without a target the library says for what", "usher-helper gcloud", environment: variables,
       daemon: .noTarget, asks: asks,
-      output: failure(#"usherd has no target of kind \"gcp\" for \"\#(audience)\""#)),
+      output: failure(Line.noTarget)),
   ]
 
   @Test("Google's libraries get what their contract says", arguments: transcripts)

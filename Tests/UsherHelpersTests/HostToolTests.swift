@@ -145,7 +145,7 @@ struct NetrcTests {
     Transcript(
       "without a target there is an error", "usher-helper netrc api.example:8443",
       daemon: .noTarget, asks: asks,
-      message: #"usherd has no target of kind "netrc" for "api.example:8443""#, status: 1),
+      message: Line.noTarget, status: 1),
     Transcript(
       "a call without a host is refused", "usher-helper netrc",
       message: "usage: usher-helper netrc HOST", status: 1),

@@ -112,13 +112,14 @@ enum Daemon: Sendable {
   static let deadGrant = error(
     1102, "reauthentication_required", "the grant is dead", more: next(#"{"account":"acc_1"}"#))
   static let denied = error(-32001, "permission_denied", "no rule allows token.forTarget")
-  static let noTarget = error(1004, "no_target", "no target answers")
+  static let noTarget = error(1004, "no_target", Line.noTarget)
   static let down = Daemon.failure(.unavailable("no process listens on /s"))
   static let slow = Daemon.failure(.unavailable("usherd did not answer in time"))
 }
 
 /// The lines for people in the situations that every tool meets.
 enum Line {
+  static let noTarget = "no target answers; the lines to copy: usherctl target test"
   static let noGrant = "there is no account at work; run: usherctl login work"
   static let deadGrant = "the grant is dead; run: usherctl login work --account acc_1"
   static let denied = "no rule allows token.forTarget"

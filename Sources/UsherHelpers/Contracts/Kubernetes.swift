@@ -6,7 +6,7 @@ import JSONRPC
 /// Kubernetes wants the ID token. The client keeps it until its expiry, and starts the plug-in
 /// again after a 401.
 enum Kubernetes: ToolContract {
-  private static let kind = "k8s"
+  private static let kind = "kubernetes"
   static let variables = ["KUBERNETES_EXEC_INFO"]
 
   static func step(_ call: ToolCall) -> ToolStep {
