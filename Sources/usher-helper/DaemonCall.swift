@@ -80,11 +80,13 @@ extension TokenFailure {
   fileprivate static let lost = TokenFailure.unavailable(
     "usherd closed the connection before it answered")
 
+  private static let start = "to start usherd, run: systemctl start usherd.socket"
+
   /// The failure for an errno(3) of socket(2) or connect(2).
   fileprivate static func connecting(_ number: Int32, _ path: String) -> TokenFailure {
     switch number {
-    case ENOENT: .unavailable("usherd's socket \(path) does not exist; is usherd installed?")
-    case ECONNREFUSED: .unavailable("no process listens on \(path); run: systemctl status usherd")
+    case ENOENT: .unavailable("the socket \(path) does not exist; \(start)")
+    case ECONNREFUSED: .unavailable("no process listens on \(path); \(start)")
     case EACCES, EPERM: .unavailable("you have no permission to open \(path)")
     case EAGAIN, EINPROGRESS: .late
     case ENAMETOOLONG, ENOTSOCK, ENOTDIR, EPROTOTYPE:

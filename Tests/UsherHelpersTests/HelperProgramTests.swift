@@ -60,7 +60,8 @@ struct HelperProgramTests {
     expect(
       end, 1,
       errors:
-        "usher-helper terraform: usherd's socket \(path) does not exist; is usherd installed?\n")
+        "usher-helper terraform: the socket \(path) does not exist; to start usherd, run: "
+        + "systemctl start usherd.socket\n")
   }
 
   @Test("a daemon that does not answer gives an error at the deadline")
