@@ -261,7 +261,7 @@ let package = Package(
       "UsherFuzz",
       [
         "UsherCore", "JSONRPC", "UsherAPI", "UsherConfig", "UsherFlows", "UsherStore",
-        "UsherSystem", "UsherDaemon", "UsherCommands", crypto,
+        "UsherSystem", "UsherDaemon", "UsherCommands", "UsherHelpers", crypto,
         .product(name: "CryptoExtras", package: "swift-crypto"),
       ],
       path: "Tests/Fuzz/Targets"),

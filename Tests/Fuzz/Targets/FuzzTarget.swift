@@ -32,7 +32,7 @@ package struct FuzzTarget: Sendable {
       .lineSplitter, .json, .jsonTime, .replyCache, .toml, .config, .redirect, .challenge, .idToken,
       .encryptedToken, .signedResponse, .tokenReply, .exchangeReply, .backchannelReply,
       .pushedReply, .registrationReply, .dpopNonce, .certificate, .secretMask, .storedFlow,
-      .sealedRow, .auditRows, .backup, .bus, .resourceMetadata, .agentConfig,
+      .sealedRow, .auditRows, .backup, .bus, .resourceMetadata, .agentConfig, .helper,
     ] + ProviderType.configurable.map { .providerAnswers($0) }
 }
 
