@@ -3,6 +3,7 @@ import Testing
 import UsherAPI
 import UsherConfig
 import UsherCore
+import UsherStore
 import UsherTestKit
 
 @testable import UsherDaemon

@@ -84,29 +84,31 @@ struct FAPIProfileTests {
     settings.clientAuth = .basic
   }
 
-  private static let cases: [Case] = [
-    Case(),
-    Case(member: "pushed_authorization_request_endpoint") {
-      $0.pushedAuthorizationRequestEndpoint = nil
-    },
-    Case(member: "token_endpoint_auth_methods_supported") {
-      $0.clientAuthMethods = ["client_secret_basic"]
-    },
-    Case(member: "token_endpoint_auth_signing_alg_values_supported") {
-      $0.clientAuthAlgorithms = ["RS256", "ES384"]
-    },
-    Case(member: "id_token_signing_alg_values_supported") { $0.idTokenAlgorithms = ["RS256"] },
-    Case { $0.responseAlgorithms = ["RS256"] },
-    Case(
-      settings: complyWithMessageSigning, member: "authorization_signing_alg_values_supported"
-    ) { $0.responseAlgorithms = ["RS256"] },
-    Case(
-      settings: complyWithMessageSigning, member: "request_object_signing_alg_values_supported"
-    ) { $0.requestObjectAlgorithms = ["RS256"] },
-    Case(settings: complyByCertificate, member: "tls_client_certificate_bound_access_tokens"),
-    Case(settings: complyByCertificate) { $0.bindsAccessTokensToCertificate = true },
-    Case(settings: registeredForSecret, member: "client_secret_basic"),
-  ]
+  private static var cases: [Case] {
+    [
+      Case(),
+      Case(member: "pushed_authorization_request_endpoint") {
+        $0.pushedAuthorizationRequestEndpoint = nil
+      },
+      Case(member: "token_endpoint_auth_methods_supported") {
+        $0.clientAuthMethods = ["client_secret_basic"]
+      },
+      Case(member: "token_endpoint_auth_signing_alg_values_supported") {
+        $0.clientAuthAlgorithms = ["RS256", "ES384"]
+      },
+      Case(member: "id_token_signing_alg_values_supported") { $0.idTokenAlgorithms = ["RS256"] },
+      Case(change: { $0.responseAlgorithms = ["RS256"] }),
+      Case(
+        settings: complyWithMessageSigning, member: "authorization_signing_alg_values_supported"
+      ) { $0.responseAlgorithms = ["RS256"] },
+      Case(
+        settings: complyWithMessageSigning, member: "request_object_signing_alg_values_supported"
+      ) { $0.requestObjectAlgorithms = ["RS256"] },
+      Case(settings: complyByCertificate, member: "tls_client_certificate_bound_access_tokens"),
+      Case(settings: complyByCertificate) { $0.bindsAccessTokensToCertificate = true },
+      Case(settings: registeredForSecret, member: "client_secret_basic"),
+    ]
+  }
 
   @Test("metadata that cannot satisfy the profile ends the sign-in with the member and the rule")
   func metadataFlaws() throws {
