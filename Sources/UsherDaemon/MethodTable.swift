@@ -175,7 +175,8 @@ struct MethodTable: Sendable {
         [account = call.target?.id, call = call.withoutTarget]
         () async throws(UsherError) in
         try await services.flows.start(
-          start, of: account, call.caller, in: reservation, offering: call.covers)
+          start, of: account, for: call.request.subject, call.caller, in: reservation,
+          offering: call.covers)
       }
     }
     add(FlowGet.self) { get, call, services throws(UsherError) in

@@ -80,7 +80,8 @@ extension FlowService {
     let place = try admit(call, caller)
     let request = PolicyRequest(call)
     return try await start(
-      call, of: try account(of: call, for: caller)?.id, caller, in: place,
+      call, of: try account(of: call, for: caller)?.id,
+      for: try identity(of: call, for: caller)?.subject, caller, in: place,
       offering: { caller.maySee($0, request) })
   }
 }

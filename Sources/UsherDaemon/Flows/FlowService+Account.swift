@@ -42,22 +42,20 @@ extension FlowService {
   /// - Throws: `notFound` if the account is not the caller's own, `permissionDenied` without that
   ///   right; else as ``account(of:for:)``.
   func identity(of call: FlowStart, for caller: Caller) throws(UsherError) -> AccountRecord? {
-    guard call.kind == OIDCIdentityAssertionGrant.kind,
-      let config = engine.dependencies.configStore.current.provider(call.provider),
-      let provider = (config.settings as? OIDCSettings)?.identityAssertion.provider
-    else { return nil }
+    guard let provider = identityProvider(of: call) else { return nil }
+    let request = PolicyRequest(call)
     let (repository, field) = (engine.accounts, "params.identity")
     let record: AccountRecord
     if let named = call.params["identity"].flatMap({ $0.isNull ? nil : $0 }) {
       guard let text = named.stringValue else { throw .wrongType(field, "a string") }
       guard let found = try repository.find(AccountID(text), of: [caller.owner]),
-        caller.maySee(found, PolicyRequest(call))
+        caller.maySee(found, request)
       else { throw AccountRepository.notFound(AccountID(text)) }
       record = found
     } else {
       let records = try repository.accounts(
         of: caller.owner, at: provider, limit: AccountRepository.maxChoices
-      ) { caller.mayHaveIDToken(of: $0, engine.dependencies) }
+      ) { caller.maySee($0, request) && caller.mayHaveIDToken(of: $0, engine.dependencies) }
       record = try repository.onlyAccount(among: records, at: provider, field: field)
     }
     guard record.provider == provider else {
@@ -71,6 +69,12 @@ extension FlowService {
           + "a confirmation or a proof of presence", field: field)
     }
     return record
+  }
+
+  /// Returns the provider at which the account of ``identity(of:for:)`` is; nil if the flow needs
+  /// none.
+  func identityProvider(of call: FlowStart) -> ProviderName? {
+    engine.dependencies.configStore.current.identityProvider(ofFlow: call.kind, at: call.provider)
   }
 
   /// Whether the flow acts with an account's token: because its kind needs one, because the call
@@ -90,6 +94,10 @@ extension FlowService {
   /// The accounts that must be in memory before the policy is evaluated for the call; nil if none.
   func lookup(of call: FlowStart) -> AccountRepository.Lookup? {
     if let id = call.namedAccount?.stringValue { return .account(AccountID(id)) }
+    if let provider = identityProvider(of: call) {
+      return call.params["identity"]?.stringValue.map { .account(AccountID($0)) }
+        ?? .provider(provider)
+    }
     guard let type = type(of: call), type.needsAccount || type.knowsAccounts else { return nil }
     return .provider(call.provider)
   }
@@ -118,6 +126,14 @@ extension ConfigSnapshot {
       let settings = self.provider(provider)?.settings.view(as: OIDCSettings.self)
     else { return nil }
     return settings.jwtBearer.subject(named: subject, clientID: settings.clientID)
+  }
+}
+
+extension ConfigSnapshot {
+  /// Returns the provider by whose assertion a flow gets tokens; nil for a flow of any other kind.
+  func identityProvider(ofFlow kind: String, at provider: ProviderName) -> ProviderName? {
+    guard kind == OIDCIdentityAssertionGrant.kind else { return nil }
+    return (self.provider(provider)?.settings as? OIDCSettings)?.identityAssertion.provider
   }
 }
 

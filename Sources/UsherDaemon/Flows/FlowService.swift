@@ -25,16 +25,21 @@ struct FlowService: Sendable {
   ///
   /// - Parameters:
   ///   - account: The account that the flow acts on, from ``account(of:for:)``.
+  ///   - subject: For whom the rules have allowed the flow to get tokens without a sign-in.
   ///   - reservation: The reservation from ``admit(_:_:)``.
   ///   - isOffered: Whether the flow may offer an account to the user.
   func start(
-    _ call: FlowStart, of account: AccountID?, _ caller: Caller, in reservation: FlowReservation,
-    offering isOffered: @Sendable (AccountRecord) -> Bool
+    _ call: FlowStart, of account: AccountID?, for subject: String?, _ caller: Caller,
+    in reservation: FlowReservation, offering isOffered: @Sendable (AccountRecord) -> Bool
   ) async throws(UsherError) -> FlowStart.Reply {
     if call.provider != ProviderConfig.local.name { try caller.owner.checkMayHaveAccounts() }
     var call = call
     if let account { call.params["account"] = .string(account.rawValue) }
     let identity = try identity(of: call, for: caller)
+    // Another account may be the only one by now than when the rules decided.
+    if let identity, subject.map({ !$0.hasSameBytes(as: identity.subject) }) ?? true {
+      throw AccountRepository.changedMeanwhile
+    }
     let liveFlow = try await engine.start(
       call, owner: caller.owner, client: await caller.flowClient(engine.dependencies),
       by: identity, in: reservation,

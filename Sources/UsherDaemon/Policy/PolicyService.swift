@@ -45,5 +45,6 @@ extension ConfigSnapshot {
     request.usesAccount =
       ProviderRegistry.flow(kind, of: provider.settings.variety)?
       .usesAccount(isNamed: check.account != nil || check.subject != nil) ?? false
+    if identityProvider(ofFlow: kind, at: name) != nil { request.usesAccount = true }
   }
 }

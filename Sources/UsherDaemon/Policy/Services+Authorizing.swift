@@ -120,8 +120,15 @@ extension Services {
       target.request.usesAccount = try flows.usesAccount(start, for: caller)
       target.account = try flows.account(of: start, for: caller)
       target.request.account = target.account.map { .init($0) }
+      // The flow acts with the ID token of an account at another provider.
+      if let identity = try flows.identity(of: start, for: caller) {
+        target.request.subject = identity.subject
+        target.request.usesAccount = true
+      }
     } catch {
       target.accountError = error
+      target.request.usesAccount =
+        target.request.usesAccount || flows.identityProvider(of: start) != nil
       target.request.lacksAccount = target.request.usesAccount
     }
   }
