@@ -83,6 +83,33 @@ struct ClientAccountTests {
     await fixture.close()
   }
 
+  @Test(
+    "an account by another provider's assertion about the client id is not the client's own",
+    arguments: [true, false], [true, false])
+  func byIdentity(isByAssertion: Bool, clientIsFirst: Bool) async throws {
+    func signIn(isIdentity: Bool, _ accessToken: String) async throws -> AccountRecord {
+      let end = fixture.clock.now() + .seconds(300)
+      var grant = AccountGrant.sample(
+        Self.clientID, tokens: .sample(accessToken, refreshToken: nil, expiresAt: end))
+      grant.isOfClient = true
+      grant.isByAssertion = isByAssertion && !isIdentity
+      grant.identity = isIdentity ? AccountID("acc_1") : nil
+      return try await fixture.repository.persist(grant)
+    }
+    let first = try await signIn(isIdentity: !clientIsFirst, "access-1")
+    let second = try await signIn(isIdentity: clientIsFirst, "access-2")
+    #expect(first.id != second.id)
+    #expect(await token(of: first) == "access-1")
+    #expect(await token(of: second) == "access-2")
+    for record in [first, second] {
+      let stored = try #require(try reread.find(record.id))
+      #expect(stored.subject == Self.clientID)
+      #expect(stored.details.grant.identity == record.details.grant.identity)
+    }
+    #expect(try await signIn(isIdentity: clientIsFirst, "access-3").id == second.id)
+    await fixture.close()
+  }
+
   @Test("each of the two is updated by its own next sign-in")
   func updated() async throws {
     let client = try await signIn("access-1", isOfClient: true)
