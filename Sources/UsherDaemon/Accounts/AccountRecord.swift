@@ -327,7 +327,8 @@ extension AccountRecord {
       id: id, owner: owner, provider: provider,
       subject: subject.asStored(
         isOfClient: details.grant.isOfClient == true,
-        isByAssertion: details.grant.isByAssertion == true), wakeAt: wakeAt,
+        isByAssertion: details.grant.isByAssertion == true,
+        isByIdentity: details.grant.identity != nil), wakeAt: wakeAt,
       callTag: callTag, payload: try SealedPayload(encoding: details))
   }
 
@@ -347,16 +348,19 @@ extension String {
   /// character, which the subject of a person may not have.
   private static let clientMark = "\u{1}client "
   private static let assertionMark = "\u{1}assertion "
+  private static let identityMark = "\u{1}identity "
 
   /// The stored form of this subject, by which a sign-in finds its account. The client's own
-  /// account is not that of a person whose subject is the client id, nor one by assertion.
-  func asStored(isOfClient: Bool, isByAssertion: Bool) -> String {
+  /// account is not that of a person whose subject is the client id, nor one by assertion of the
+  /// daemon or of another provider.
+  func asStored(isOfClient: Bool, isByAssertion: Bool, isByIdentity: Bool) -> String {
     guard isOfClient else { return self }
+    if isByIdentity { return Self.identityMark + self }
     return (isByAssertion ? Self.assertionMark : Self.clientMark) + self
   }
 
   fileprivate var withoutClientMark: String {
-    for mark in [Self.clientMark, Self.assertionMark] where hasPrefix(mark) {
+    for mark in [Self.clientMark, Self.assertionMark, Self.identityMark] where hasPrefix(mark) {
       return String(dropFirst(mark.count))
     }
     return self

@@ -85,9 +85,11 @@ extension AccountRepository {
     let namesake = try find(grant.subject)
     let ofClient = namesake?.details.grant.isOfClient == true ? namesake : nil
     if grant.isOfClient {
-      let stored = grant.subject.asStored(isOfClient: true, isByAssertion: grant.isByAssertion)
+      let isByIdentity = grant.identity != nil
+      let stored = grant.subject.asStored(
+        isOfClient: true, isByAssertion: grant.isByAssertion, isByIdentity: isByIdentity)
       // The older version had no accounts by assertion.
-      return (try find(stored) ?? (grant.isByAssertion ? nil : ofClient), [])
+      return (try find(stored) ?? (grant.isByAssertion || isByIdentity ? nil : ofClient), [])
     }
     guard var ofClient else { return (namesake, []) }
     return (nil, [try putRow(&ofClient)])
