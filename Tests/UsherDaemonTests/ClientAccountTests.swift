@@ -110,6 +110,25 @@ struct ClientAccountTests {
     await fixture.close()
   }
 
+  @Test("an assertion of another account at the identity provider replaces the grant of the first")
+  func otherIdentity() async throws {
+    func signIn(_ identity: String, scope: String) async throws -> AccountRecord {
+      let end = fixture.clock.now() + .seconds(300)
+      var grant = AccountGrant.sample(
+        "ada", tokens: .sample("access-1", refreshToken: nil, expiresAt: end, scope: scope))
+      grant.isOfClient = true
+      grant.identity = AccountID(identity)
+      return try await fixture.repository.persist(grant)
+    }
+    let first = try await signIn("acc_1", scope: "a b")
+    // Less scope by the same account keeps the grant.
+    #expect(try await signIn("acc_1", scope: "a").details.grant.scope == "a b")
+    let second = try await signIn("acc_2", scope: "a")
+    #expect(second.id == first.id && second.details.grant.identity == AccountID("acc_2"))
+    #expect(second.details.grant.scope == "a")
+    await fixture.close()
+  }
+
   @Test("each of the two is updated by its own next sign-in")
   func updated() async throws {
     let client = try await signIn("access-1", isOfClient: true)
