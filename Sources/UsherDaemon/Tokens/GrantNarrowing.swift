@@ -75,11 +75,13 @@ extension AccountRecord {
   /// Returns what a sign-in does to the account's grant; nil if no program loses anything by the
   /// new grant.
   ///
-  /// A grant can be lost only while it is alive. Always nil for accounts by consent, because the
-  /// user decides at each sign-in about the scope, and for tokens that only the daemon uses.
+  /// A grant can be lost only while it is alive, and by an assertion of the same account. Always
+  /// nil for accounts by consent, because the user decides at each sign-in about the scope, and for
+  /// tokens that only the daemon uses.
   func change(by grant: AccountGrant, place: TokenPlace?, at now: Timestamp) -> GrantChange? {
     guard let newTokens = grant.tokens, !grant.isByConsent, !grant.tokensAreInternal,
-      let access = grantedAccess(from: place, now), details.grant.narrowedTo == nil
+      let access = grantedAccess(from: place, now), details.grant.narrowedTo == nil,
+      grant.identity == details.grant.identity
     else { return nil }
     let scope = newTokens.scope.scopeWords
     // A token without a scope may give access to anything, so nothing is known to be lost.
