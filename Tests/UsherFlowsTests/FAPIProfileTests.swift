@@ -67,6 +67,23 @@ struct FAPIProfileTests {
     }
   }
 
+  @Test("a client that is registered without authentication gets no token by its own assertion")
+  func unauthenticatedAssertion() throws {
+    let call = OIDCCall.jwtBearer(.init(subject: "ada", scope: ""), Self.compliant())
+    let key = Secret(P256.Signing.PrivateKey().pemRepresentation)
+    func request(_ profile: OIDCProfile) throws -> HTTPRequest {
+      let config = try provider {
+        Self.comply(&$0)
+        $0.profile = profile
+        ($0.clientAuth, $0.clientCredential) = (.none, nil)
+        $0.jwtBearer.keyCredential = "robot-key"
+      }
+      return try call.rendered(at: config, credentials: ["robot-key": key])
+    }
+    #expect(try request(.none).body?.revealed().contains("assertion=") == true)
+    #expect(throws: UsherError.self) { try request(.fapi2) }
+  }
+
   /// Metadata, the settings with which a sign-in begins, and the member that ends it.
   private struct Case {
     var settings: (inout OIDCSettings) -> Void = FAPIProfileTests.comply
