@@ -241,9 +241,11 @@ extension OIDCCall.JWTBearer {
       audience.map { settings.fields(forAudiences: [$0]) } ?? settings.fields(forSignInWith: [])
     // The assertion of another issuer does not name the client.
     let isOwn = rules.assertionFile == nil && identity == nil
-    guard settings.clientCredential != nil || settings.clientAssertionFile != nil || !isOwn else {
-      return .form(endpoint, fields, headers: [])
-    }
+    // A security profile demands that each client authenticates itself.
+    let needsClient =
+      settings.clientCredential != nil || settings.clientAssertionFile != nil || !isOwn
+      || settings.profile.isFAPI2
+    guard needsClient else { return .form(endpoint, fields, headers: []) }
     let client = try ClientAuthentication(
       context, metadata.clientAuthTerms(context.provider, at: endpoint))
     return .form(endpoint, fields + client.fields, headers: client.headers)
