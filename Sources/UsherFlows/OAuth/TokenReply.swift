@@ -158,7 +158,7 @@ extension TokenSet {
       refreshExpiresAt: refreshLifetime.flatMap { $0 > .zero ? issuedAt + $0 : nil },
       idToken: rules.ignoresIDToken
         ? nil : members.token("id_token") ?? request.previous?.idToken)
-    if rules.hasGrantID { grantID = members.token("grant_id") }
+    if rules.hasGrantID { grantID = members.grantID }
   }
 }
 
@@ -190,6 +190,14 @@ extension [String: JSONValue] {
       }
       return text
     case let value?: return ProviderText.found(value)
+    }
+  }
+
+  /// The name of the grant if it can be one segment of a URL's path; nil if there is none.
+  fileprivate var grantID: Sealed<Secret>? {
+    token("grant_id").flatMap { name in
+      let text = name.unsealed().revealed()
+      return text.isVisible(upTo: 1024) && ![".", ".."].contains(text) ? name : nil
     }
   }
 

@@ -46,7 +46,8 @@ package struct GrantDeletion: ProviderCall {
     let id = FormEncoding.encode(grantID.revealed()).replacing("+", with: "%20")
     let base = endpoint.hasSuffix("/") ? String(endpoint.dropLast()) : endpoint
     var request = HTTPRequest(
-      method: .delete, url: "\(base)/\(id)", headers: [.acceptJSON, .bearer(token)])
+      method: .delete, url: "\(base)/\(id)", headers: [.acceptJSON, .bearer(token)],
+      secrets: [grantID])
     if context.provider.settings.clientAuth.usesCertificate {
       request.certificate = try context.clientCertificate()
     }
@@ -58,6 +59,8 @@ package struct GrantDeletion: ProviderCall {
 struct GrantManagementToken: ClientTokenCall {
   /// The scope of the access token (§6.1).
   static let scope = "grant_management_revoke"
+
+  private static let noToken = "the provider issues no token with which grants are deleted"
 
   let metadata: OIDCMetadata
 
@@ -78,7 +81,10 @@ struct GrantManagementToken: ClientTokenCall {
     case .granted(let tokens):
       let lifetime = tokens.expiresAt.map { $0 - start } ?? .zero
       return .granted(tokens.accessToken.unsealed(), lifetime: lifetime)
-    case .dead, .misconfigured, .rejected, .retry: return .refused
+    // The reply stands for that of the deletion, so one that could mean success is not passed on.
+    case .dead: return .unreadable(Self.noToken)
+    case .misconfigured, .rejected, .retry:
+      return reply.status < 300 ? .unreadable(Self.noToken) : .refused
     case .unreadable(let message): return .unreadable(message)
     }
   }
