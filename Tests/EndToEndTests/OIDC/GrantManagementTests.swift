@@ -19,6 +19,15 @@ struct GrantManagementTests {
       client_credential = "work-secret"
       grant_management = true
 
+      [[provider]]
+      name = "bound"
+      type = "oidc"
+      issuer = "\(sandbox.issuer)"
+      client_id = "usher-confidential"
+      client_credential = "work-secret"
+      grant_management = true
+      dpop = true
+
       """
     }
     _ = try fixture.daemon.admin().call(
@@ -26,8 +35,10 @@ struct GrantManagementTests {
   }
 
   /// Signs in, and returns the account and the address of the provider's page.
-  private func signIn(_ params: JSONValue = [:]) throws -> (account: JSONValue, page: String) {
-    let flow = try fixture.app.startFlow("managed", params: params)
+  private func signIn(
+    _ params: JSONValue = [:], at provider: String = "managed"
+  ) throws -> (account: JSONValue, page: String) {
+    let flow = try fixture.app.startFlow(provider, params: params)
     try Person.signIn(at: flow.url)
     let end = try fixture.app.finished(flow)
     #expect(end["status"] == "succeeded", "\(end.text)")
@@ -68,6 +79,18 @@ struct GrantManagementTests {
     #expect(try deletions().map { $0["status"] } == [204])
     #expect(try fixture.revocations > 0)
     #expect(try fixture.userinfo(token["accessToken"]).status == 401)
+  }
+
+  @Test("where tokens are bound to a key, so is the one with which grants are deleted")
+  func bound() throws {
+    try fixture.set(["requireDPoP": true, "dpopNonce": "nonce-1"])
+    // The second deletion has a key of its own.
+    for _ in 1...2 {
+      let (account, _) = try signIn(at: "bound")
+      let reply = try fixture.app.call("account.forget", ["account": account])
+      #expect(reply["revoked"] == "done" && reply["living"] == nil, "\(reply.text)")
+    }
+    #expect(try deletions().filter { $0["status"] == 204 }.count == 2)
   }
 
   @Test(

@@ -28,12 +28,13 @@ extension OIDCBackend {
   /// Deletes a grant with all its tokens (§6.4), with an access token of the client itself.
   func deleteGrant(_ call: EndpointCall) async -> Reply {
     await respondingWithOAuthErrors {
-      guard let token = call.bearer,
+      guard let token = call.bearer ?? call.dpopToken,
         let permission = ledger.tokens.permission(of: token, now: context.clock.now()),
         permission.user.sub == permission.clientID
       else {
         throw OAuthError("invalid_token", "the access token is not valid here", status: 401)
       }
+      try checkBinding(of: permission, token, call)
       guard permission.scope.contains("grant_management_revoke") else {
         throw OAuthError("insufficient_scope", "the scope is not enough", status: 403)
       }
