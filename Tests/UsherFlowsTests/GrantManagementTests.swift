@@ -29,7 +29,7 @@ struct GrantManagementTests {
 
   @Test("a reply that has no token for the client never stands for the deletion of a grant")
   func refusedToken() {
-    let call = GrantManagementToken(metadata: metadata())
+    let call = GrantManagementToken(metadata: metadata(), dpopKey: nil)
     for (error, status) in [("invalid_scope", 200), ("invalid_token", 400), ("invalid_token", 200)]
     {
       let answer = call.read(reply(["error": .string(error)], status: status))

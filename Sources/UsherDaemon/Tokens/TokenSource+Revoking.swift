@@ -41,8 +41,13 @@ extension TokenSource {
     guard let provider = dependencies.configStore.current.provider(revocation.provider),
       record.isOf(provider)
     else { return .failure(MissingEndpoint(reason: .notConfigured)) }
-    guard case .success(let dialect) = await dialect(of: provider, record) else {
+    guard case .success(var dialect) = await dialect(of: provider, record) else {
       return .failure(MissingEndpoint(reason: .unreachable))
+    }
+    if provider.settings.view(as: OIDCSettings.self)?.dpop == true {
+      // The client's token that deletes grants is bound to a key of its own. Revocations need none.
+      var transition = dependencies.transitionContext()
+      dialect = dialect.bound(to: DPoPKey.make { transition.random($0) })
     }
     return .success(
       RevocationEndpoint(

@@ -34,9 +34,14 @@ extension OIDCSettings {
 package struct GrantDeletion: ProviderCall {
   var grantID: Secret
   var metadata: OIDCMetadata
+  /// The key to which the provider binds the access token (RFC 9449); nil if it binds it to none.
+  var dpopKey: Sealed<Secret>?
 
   package var name: String { "grant_management" }
-  package var clientToken: (any ClientTokenCall)? { GrantManagementToken(metadata: metadata) }
+  package var carriesProof: Bool { dpopKey != nil }
+  package var clientToken: (any ClientTokenCall)? {
+    GrantManagementToken(metadata: metadata, dpopKey: dpopKey)
+  }
   package func refusesClientToken(_ reply: HTTPReply) -> Bool { reply.status == 401 }
 
   package func render(_ context: RenderContext<OIDCSettings>) throws(UsherError) -> HTTPRequest {
@@ -46,8 +51,18 @@ package struct GrantDeletion: ProviderCall {
     let id = FormEncoding.encode(grantID.revealed()).replacing("+", with: "%20")
     let base = endpoint.hasSuffix("/") ? String(endpoint.dropLast()) : endpoint
     var request = HTTPRequest(
-      method: .delete, url: "\(base)/\(id)", headers: [.acceptJSON, .bearer(token)],
-      secrets: [grantID])
+      method: .delete, url: "\(base)/\(id)", headers: [.acceptJSON], secrets: [grantID])
+    if let dpopKey {
+      let proof = try DPoPKey(stored: dpopKey.unsealed()).proof(
+        for: .init(
+          method: request.method.rawValue, url: request.url, accessToken: token,
+          nonce: context.dpopNonces.nonce(for: request.url)), at: context.transition)
+      request.headers += [
+        .init("Authorization", Secret("DPoP \(token.revealed())")), .init("DPoP", proof),
+      ]
+    } else {
+      request.headers.append(.bearer(token))
+    }
     if context.provider.settings.clientAuth.usesCertificate {
       request.certificate = try context.clientCertificate()
     }
@@ -63,10 +78,14 @@ struct GrantManagementToken: ClientTokenCall {
   private static let noToken = "the provider issues no token with which grants are deleted"
 
   let metadata: OIDCMetadata
+  let dpopKey: Sealed<Secret>?
 
-  private var request: OIDCCall { .clientCredentials(scope: Self.scope, metadata) }
+  private var request: OIDCCall {
+    .clientCredentials(scope: Self.scope, metadata).bound(to: dpopKey)
+  }
 
   var name: String { request.name }
+  var carriesProof: Bool { request.carriesProof }
   var endpoint: ProviderEndpoint { request.endpoint }
   func secretFiles(_ settings: OIDCSettings) -> [String] { request.secretFiles(settings) }
 
@@ -75,7 +94,8 @@ struct GrantManagementToken: ClientTokenCall {
   }
 
   func read(_ reply: HTTPReply) -> ClientTokenReply {
-    let asked = TokenRequest(provider: ProviderName(""), scope: Self.scope)
+    var asked = TokenRequest(provider: ProviderName(""), scope: Self.scope)
+    if dpopKey != nil { asked.rules.tokenTypes = TokenReplyRules.dpop }
     let start = Timestamp(milliseconds: 0)
     switch TokenReply(reply, to: asked, at: start) {
     case .granted(let tokens):

@@ -88,10 +88,10 @@ struct OIDCTokens: TokenDialect {
 
   func revocation(_ token: Secret, _ kind: TokenKind, bearer: Secret?) -> (any ProviderCall)? {
     if kind == .grant {
-      guard provider.settings.grantManagement, metadata.grantManagementEndpoint != nil else {
-        return nil
-      }
-      return GrantDeletion(grantID: token, metadata: metadata)
+      guard provider.settings.grantManagement, metadata.grantManagementEndpoint != nil,
+        dpopKey != nil || !provider.settings.dpop
+      else { return nil }
+      return GrantDeletion(grantID: token, metadata: metadata, dpopKey: dpopKey)
     }
     guard metadata.revocationEndpoint != nil else { return nil }
     if let form = provider.settings.oauth2?.revocationRequest, form != .standard {
