@@ -227,4 +227,24 @@ struct IdentityAssertionTests {
     #expect(end["status"] == "failed", "\(end.text)")
     #expect(try requests("jwt-bearer") == 0)
   }
+
+  @Test("an ID token that the identity provider returns as the assertion goes to nobody else")
+  func returnedIDToken() throws {
+    try fixture.app.signIn()
+    let token = try fixture.token(["provider": "demo", "field": "idToken"])["idToken"] ?? .null
+    try fixture.sandbox.control(
+      "POST", "faults",
+      [
+        "endpoint": "token", "grantType": "urn:ietf:params:oauth:grant-type:token-exchange",
+        "fault": [
+          "body": [
+            "access_token": token, "token_type": "N_A",
+            "issued_token_type": "urn:ietf:params:oauth:token-type:id-jag",
+          ]
+        ],
+      ])
+    let end = try begin()
+    #expect(end["status"] == "failed" && !end.hasSecret, "\(end.text)")
+    #expect(try requests("jwt-bearer") == 0)
+  }
 }
