@@ -50,7 +50,15 @@ final class IdentityAssertions: Sendable {
     case .found(let metadata):
       let exchange = OIDCCall.exchange(ofIDToken: token, for: request, metadata)
       let bound = key.map { OIDCCall.bound(exchange, key: $0.unsealed()) } ?? exchange
-      return try read(await http.send(bound, for: identity.config), from: identity.name)
+      let assertion = try read(
+        await http.send(bound, for: identity.config), from: identity.name)
+      // The ID token is for the daemon alone.
+      guard assertion != token else {
+        throw UsherError(
+          .providerProtocolError,
+          "provider \(identity.name) returns the ID token in place of an assertion")
+      }
+      return assertion
     case .unreachable(let message): throw UsherError(.providerUnreachable, message)
     case .unusable(let message): throw UsherError(.providerProtocolError, message)
     }

@@ -79,6 +79,7 @@ struct TokenSource: Sendable {
     do throws(UsherError) {
       assertion = try await identities.assertion(for: call, provider, of: record.owner)
     } catch {
+      pause(record, after: error, of: provider)
       return .failed(error)
     }
     let outcome = await http.send(call, for: provider, accessToken: assertion)
@@ -184,13 +185,20 @@ struct TokenSource: Sendable {
     case .success(let found):
       return (provider, record.details.grant.dpopKey.map { found.bound(to: $0) } ?? found)
     case .failure(let error):
-      if error.reason == .providerUnreachable {
-        let outcome = CallOutcome.unreachable(message: error.message, sent: false)
-        health.record(
-          outcome, ofRefresh: record.id, of: provider, at: dependencies.clock.monotonicNow())
-      }
+      pause(record, after: error, of: provider)
       throw error
     }
+  }
+
+  /// Makes the account wait before its next request, if an error says that what the request needs
+  /// cannot be fetched now.
+  private func pause(
+    _ record: AccountRecord, after error: UsherError, of provider: ProviderConfig
+  ) {
+    guard error.reason == .providerUnreachable else { return }
+    health.record(
+      CallOutcome.unreachable(message: error.message, sent: false), ofRefresh: record.id,
+      of: provider, at: dependencies.clock.monotonicNow())
   }
 
   /// Returns the dialect for the account's tokens. Fetches the provider's metadata if the dialect
