@@ -14,6 +14,7 @@ final class Credentials: Sendable {
   private let store: Store
   private let directory: CredentialsDirectory?
   private let disk: Disk
+  private let files: SecretFiles
   /// The credentials that systemd passed, as of the opening of the store or the last reload.
   private let passed = Mutex(SystemdCredentials())
   private let stored: Mutex<[String: StoredCredential]>
@@ -41,6 +42,7 @@ final class Credentials: Sendable {
     self.store = store
     directory = passed
     self.disk = disk
+    files = SecretFiles(on: disk, dependencies: dependencies)
     self.dependencies = dependencies
     let rows = try store.loadCredentials().map { ($0.name, StoredCredential($0.name, $0.value)) }
     stored = Mutex(Dictionary(rows) { first, _ in first })
@@ -239,10 +241,7 @@ extension Credentials {
   }
 
   func content(of file: String) async throws(UsherError) -> Secret {
-    try await dependencies.blocking.run {
-      [disk, user = dependencies.daemonUser] () throws(UsherError) in
-      try disk.secretFile(file, user)
-    }
+    try await files.content(of: file)
   }
 
   /// Returns the tags by which a flow that starts now recognizes its provider's credentials later.

@@ -43,7 +43,9 @@ extension RenderContext {
 extension OIDCCall {
   package func secretFiles(_ settings: OIDCSettings) -> [String] {
     var files = authenticatesClient ? [settings.clientAssertionFile] : []
-    if case .jwtBearer = unbound { files.append(settings.jwtBearer.assertionFile) }
+    if case .jwtBearer(let request, _) = unbound, request.identity == nil {
+      files.append(settings.jwtBearer.assertionFile)
+    }
     return files.compactMap(\.self)
   }
 }
