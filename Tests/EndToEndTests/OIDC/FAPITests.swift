@@ -92,6 +92,23 @@ struct FAPITests {
     #expect(message.contains("set dpop = true"), "\(message)")
   }
 
+  @Test("no token is fetched from a provider that no longer binds tokens to the certificate")
+  func unboundRefresh() throws {
+    try fixture.app.signIn("issued")
+    try fixture.set([
+      "discovery": ["tls_client_certificate_bound_access_tokens": false]
+    ])
+    try clock.advance(by: 3700)
+    let requests = try fixture.requests("token")
+    let error = try fixture.app.error(of: "token.get", ["provider": "issued"])
+    #expect(error.data["reason"] == "provider_protocol_error", "\(error.text)")
+    #expect(error.text.contains("profile fapi2"), "\(error.text)")
+    #expect(try fixture.requests("token") == requests)
+    // What a provider has issued is revoked in any case.
+    let end = try fixture.app.call("account.forget", ["provider": "issued"])
+    #expect(end["revoked"] == "done", "\(end.text)")
+  }
+
   @Test("with message signing the request is signed and pushed, and the answer is signed")
   func messageSigning() throws {
     try fixture.set(["requireSignedRequests": true])
