@@ -183,6 +183,7 @@ struct TokenSource: Sendable {
     let provider = try usableProvider(of: record)
     switch await dialect(of: provider, record) {
     case .success(let found):
+      if let flaw = found.flaw { throw UsherError(.providerProtocolError, flaw) }
       return (provider, record.details.grant.dpopKey.map { found.bound(to: $0) } ?? found)
     case .failure(let error):
       pause(record, after: error, of: provider)

@@ -9,6 +9,10 @@ package protocol TokenDialect: Sendable {
   /// token as authentication for a revocation.
   var isPublicClient: Bool { get }
 
+  /// Why no token may be fetched from the provider, as a sentence; nil if tokens may be fetched.
+  /// Tokens are revoked in any case.
+  var flaw: String? { get }
+
   /// Returns the call that refreshes an access token; nil if the provider does not refresh tokens.
   /// Even then an account can hold a refresh token, from a time when a provider of another type had
   /// the same name in the configuration.
@@ -82,6 +86,8 @@ package enum TokenKind: String, Codable, Sendable {
 
 extension TokenDialect {
   package var isPublicClient: Bool { false }
+
+  package var flaw: String? { nil }
 
   package func renewal(_ refreshToken: Secret, scope: String?) -> (any ProviderCall)? { nil }
 

@@ -13,6 +13,8 @@ struct OIDCTokens: TokenDialect {
     provider.config.credentialName == nil && provider.settings.clientAssertionFile == nil
   }
 
+  var flaw: String? { provider.settings.profile.flaw(of: metadata, for: provider.settings) }
+
   func read(_ reply: HTTPReply, to request: TokenRequest, at now: Timestamp) -> TokenReply {
     var request = request
     request.rules = provider.settings.replyRules
