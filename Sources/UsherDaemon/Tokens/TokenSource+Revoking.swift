@@ -70,7 +70,6 @@ extension TokenSource {
     case .success(let found): endpoint = found
     case .failure(let missing): return RevocationAttempt(tokens, living: missing.reason)
     }
-    let dialect = endpoint.dialect
     guard endpoint.exists else { return RevocationAttempt(tokens, living: .unsupported) }
     var attempt = RevocationAttempt(
       tokens.filter { !endpoint.accepts($0.kind) }, living: .unsupported)
