@@ -32,7 +32,7 @@ struct TargetCallTests {
   }
 
   private func answer(_ line: String, on connection: HarnessConnection) async throws -> JSONValue {
-    try JSONValue(parsing: await connection.answer(line))
+    try CallLine.parse(try await connection.answer(line))
   }
 
   private func reason(_ line: String, on connection: HarnessConnection) async throws -> String {
