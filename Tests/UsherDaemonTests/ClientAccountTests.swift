@@ -20,7 +20,7 @@ struct ClientAccountTests {
 
   private func signIn(
     _ accessToken: String, isOfClient: Bool, isByAssertion: Bool = false,
-    scope: String = "openid profile"
+    identity: AccountID? = nil, scope: String = "openid profile"
   ) async throws -> AccountRecord {
     let end = fixture.clock.now() + .seconds(300)
     var grant = AccountGrant.sample(
@@ -29,6 +29,7 @@ struct ClientAccountTests {
         accessToken, refreshToken: isOfClient ? nil : "refresh-1", expiresAt: end, scope: scope))
     grant.isOfClient = isOfClient
     grant.isByAssertion = isByAssertion
+    grant.identity = identity
     return try await fixture.repository.persist(grant)
   }
 
@@ -80,6 +81,21 @@ struct ClientAccountTests {
     }
     let again = try await signIn("access-3", isOfClient: true, isByAssertion: clientIsFirst)
     #expect(again.id == second.id)
+    await fixture.close()
+  }
+
+  @Test("an account by another provider's assertions is not the client's own, nor by assertion")
+  func byIdentity() async throws {
+    let identity = AccountID("acc_corp")
+    let ofClient = try await signIn("access-1", isOfClient: true)
+    let byAssertion = try await signIn("access-2", isOfClient: true, isByAssertion: true)
+    let byIdentity = try await signIn("access-3", isOfClient: true, identity: identity)
+    #expect(Set([ofClient.id, byAssertion.id, byIdentity.id]).count == 3)
+    #expect(try await signIn("access-4", isOfClient: true, identity: identity).id == byIdentity.id)
+    #expect(await token(of: ofClient) == "access-1")
+    #expect(await token(of: byAssertion) == "access-2")
+    #expect(await token(of: byIdentity) == "access-4")
+    #expect(try reread.find(byIdentity.id)?.subject == Self.clientID)
     await fixture.close()
   }
 
