@@ -98,6 +98,7 @@ struct TargetMatchTests {
       "https://git.example/..%3B/b", "https://git.example/%C0%AE%C0%AE/b",
       "https://git.example/a#b",
       "https://git.exämple/a", "https://git.example./a", "a b", "a/../b", "", "ä",
+      "*", "till.service/*",
       String(repeating: "a", count: 1025),
       "https://git.example/" + String(repeating: "a", count: 2048),
     ])
