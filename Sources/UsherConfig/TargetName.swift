@@ -33,7 +33,7 @@ package struct TargetName: Hashable, Sendable {
   let form: Form
 
   /// - Throws: `invalidParams` with field `kind` or `name`. A name must be printable ASCII, at most
-  ///   1024 bytes or, for a URL, 2048.
+  ///   1024 bytes or, for a URL, 2048. A name that is no URL must have no star.
   package init(kind: String, name: String) throws(UsherError) {
     do throws(SettingError) {
       self.kind = try TargetKind(setting: kind)
@@ -48,7 +48,10 @@ package struct TargetName: Hashable, Sendable {
   }
 
   private static func form(of name: String) throws(SettingError) -> Form {
-    name.contains("://") ? .url(try TargetURL(name)) : .plain(try TargetMatch.segments(of: name))
+    if name.contains("://") { return .url(try TargetURL(name)) }
+    // As a pattern, which errors advise, such a name would match other names too.
+    guard !name.contains("*") else { throw SettingError("must have no star") }
+    return .plain(try TargetMatch.segments(of: name))
   }
 
   /// The kind and the name, such as `git/https://git.example/team`.

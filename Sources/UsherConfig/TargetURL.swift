@@ -69,16 +69,19 @@ struct TargetURL: Hashable, Sendable {
   /// Returns a segment with upper-case digits in its escapes.
   ///
   /// - Throws: If the segment has an escape that is not valid, or one of a letter, a digit, `-`,
-  ///   `.`, `_`, `~` (RFC 3986 §2.3: equal to the character itself), `/`, `\`, `%` or a control
-  ///   character.
+  ///   `.`, `_`, `~` (RFC 3986 §2.3: equal to the character itself), `/`, `\`, `%`, `;` or a
+  ///   control character, or if its bytes are not UTF-8.
   private static func unescaped(_ segment: Substring) throws(SettingError) -> String {
     guard segment.contains("%") else { return String(segment) }
+    let hidesPath = SettingError("has an escape in its path that could hide another path")
     let bytes = Array(segment.utf8)
     var result: [UInt8] = []
+    var decoded: [UInt8] = []
     var place = 0
     while place < bytes.count {
       guard bytes[place] == UInt8(ascii: "%") else {
         result.append(bytes[place])
+        decoded.append(bytes[place])
         place += 1
         continue
       }
@@ -86,12 +89,15 @@ struct TargetURL: Hashable, Sendable {
       guard digits.utf8.count == 2, !digits.hasPrefix("+"), !digits.hasPrefix("-"),
         let byte = UInt8(digits, radix: 16)
       else { throw SettingError("has an invalid escape in its path") }
-      guard !byte.isWordByte, !byte.isOne(of: "-.~/\\%"), byte >= 0x20, byte != 0x7F else {
-        throw SettingError("has an escape in its path that could hide another path")
+      guard !byte.isWordByte, !byte.isOne(of: "-.~/\\%;"), byte >= 0x20, byte != 0x7F else {
+        throw hidesPath
       }
       result += Array("%\(digits)".utf8)
+      decoded.append(byte)
       place += 3
     }
+    // Some servers decode an overlong form of a dot or slash, which is not UTF-8 (RFC 3629 §10).
+    guard String(validating: decoded, as: UTF8.self) != nil else { throw hidesPath }
     return String(decoding: result, as: UTF8.self)
   }
 }

@@ -49,7 +49,8 @@ extension TomlValue {
     return isBare ? key : quoted(key)
   }
 
-  private static func quoted(_ text: String) -> String {
+  /// Returns a text as a basic string of TOML, with its quotation marks.
+  package static func quoted(_ text: String) -> String {
     var result = "\""
     for scalar in text.unicodeScalars {
       switch scalar {

@@ -29,9 +29,9 @@ package enum RequestedName {
   /// Returns `host` or `host:port` in lower case; nil if the text is no such thing.
   package static func host(_ text: String) -> String? {
     let isHost = text.utf8.allSatisfy { $0.isLetterOrDigit || "-._:[]".utf8.contains($0) }
-    guard isHost, 1...260 ~= text.utf8.count, text.utf8.first != UInt8(ascii: "-") else {
-      return nil
-    }
+    guard isHost, text.utf8.count <= 260, let first = text.utf8.first,
+      first.isLetterOrDigit || "_[".utf8.contains(first)
+    else { return nil }
     return text.asciiLowercased
   }
 

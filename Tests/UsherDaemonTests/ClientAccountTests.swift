@@ -20,7 +20,7 @@ struct ClientAccountTests {
 
   private func signIn(
     _ accessToken: String, isOfClient: Bool, isByAssertion: Bool = false,
-    scope: String = "openid profile"
+    identity: AccountID? = nil, scope: String = "openid profile"
   ) async throws -> AccountRecord {
     let end = fixture.clock.now() + .seconds(300)
     var grant = AccountGrant.sample(
@@ -29,6 +29,7 @@ struct ClientAccountTests {
         accessToken, refreshToken: isOfClient ? nil : "refresh-1", expiresAt: end, scope: scope))
     grant.isOfClient = isOfClient
     grant.isByAssertion = isByAssertion
+    grant.identity = identity
     return try await fixture.repository.persist(grant)
   }
 
@@ -83,30 +84,18 @@ struct ClientAccountTests {
     await fixture.close()
   }
 
-  @Test(
-    "an account by another provider's assertion about the client id is not the client's own",
-    arguments: [true, false], [true, false])
-  func byIdentity(isByAssertion: Bool, clientIsFirst: Bool) async throws {
-    func signIn(isIdentity: Bool, _ accessToken: String) async throws -> AccountRecord {
-      let end = fixture.clock.now() + .seconds(300)
-      var grant = AccountGrant.sample(
-        Self.clientID, tokens: .sample(accessToken, refreshToken: nil, expiresAt: end))
-      grant.isOfClient = true
-      grant.isByAssertion = isByAssertion && !isIdentity
-      grant.identity = isIdentity ? AccountID("acc_1") : nil
-      return try await fixture.repository.persist(grant)
-    }
-    let first = try await signIn(isIdentity: !clientIsFirst, "access-1")
-    let second = try await signIn(isIdentity: clientIsFirst, "access-2")
-    #expect(first.id != second.id)
-    #expect(await token(of: first) == "access-1")
-    #expect(await token(of: second) == "access-2")
-    for record in [first, second] {
-      let stored = try #require(try reread.find(record.id))
-      #expect(stored.subject == Self.clientID)
-      #expect(stored.details.grant.identity == record.details.grant.identity)
-    }
-    #expect(try await signIn(isIdentity: clientIsFirst, "access-3").id == second.id)
+  @Test("an account by another provider's assertions is not the client's own, nor by assertion")
+  func byIdentity() async throws {
+    let identity = AccountID("acc_corp")
+    let ofClient = try await signIn("access-1", isOfClient: true)
+    let byAssertion = try await signIn("access-2", isOfClient: true, isByAssertion: true)
+    let byIdentity = try await signIn("access-3", isOfClient: true, identity: identity)
+    #expect(Set([ofClient.id, byAssertion.id, byIdentity.id]).count == 3)
+    #expect(try await signIn("access-4", isOfClient: true, identity: identity).id == byIdentity.id)
+    #expect(await token(of: ofClient) == "access-1")
+    #expect(await token(of: byAssertion) == "access-2")
+    #expect(await token(of: byIdentity) == "access-4")
+    #expect(try reread.find(byIdentity.id)?.subject == Self.clientID)
     await fixture.close()
   }
 

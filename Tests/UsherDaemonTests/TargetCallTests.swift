@@ -32,7 +32,7 @@ struct TargetCallTests {
   }
 
   private func answer(_ line: String, on connection: HarnessConnection) async throws -> JSONValue {
-    try JSONValue(parsing: await connection.answer(line))
+    try CallLine.parse(try await connection.answer(line))
   }
 
   private func reason(_ line: String, on connection: HarnessConnection) async throws -> String {
@@ -124,6 +124,24 @@ struct TargetCallTests {
     let missing = try await answer(Self.line("https://git.example/a"), on: connection)
     #expect(existing["error"]?["code"] == -32001 && missing["error"]?["code"] == -32001)
     #expect(existing["error"]?["message"] == missing["error"]?["message"])
+    await staged.end()
+  }
+
+  @Test("the lines that an error advises allow no more than the caller has asked for")
+  func advice() async throws {
+    let connection = try await staged.connect()
+    let star = try await answer(Self.line("*"), on: connection)
+    #expect(star["error"]?["data"]?["field"] == "name")
+    try staged.reload { $0.targets = [] }
+    let quoted = Self.line(#"x\",\"y"#)
+    let missing = try await answer(quoted, on: connection)
+    #expect(missing["error"]?["data"]?["reason"] == "no_target")
+    #expect(missing["error"]?["message"]?.stringValue?.contains(#"match = "x\",\"y" and"#) == true)
+    try staged.rule { $0.allow = [try AccessPattern(setting: "token.forTarget docker")] }
+    let denied = try await answer(quoted, on: connection)
+    #expect(
+      denied["error"]?["message"]?.stringValue?
+        .hasSuffix(#"allow = ["token.forTarget git/x\",\"y"]"#) == true)
     await staged.end()
   }
 }

@@ -3,6 +3,7 @@ import Testing
 import UsherAPI
 import UsherConfig
 import UsherCore
+import UsherTestKit
 
 @testable import UsherFlows
 
@@ -117,5 +118,29 @@ struct IdentityAssertionTests {
     #expect(grant.attributes == ["grant": "identity_assertion"])
     #expect(grant.tokens?.refreshToken == nil && grant.idToken == nil)
     #expect(grant.signInOptions?.kind == "identityAssertion")
+  }
+
+  @Test("every state of the flow by an identity assertion fulfils the flow contract")
+  func contract() throws {
+    var moment = UsherFlowsTests.moment()
+    var context = FlowContext<OIDCSettings>(
+      provider: try #require(Provider<OIDCSettings>(try Self.app())), requestID: "req-1")
+    context.identity = KnownAccount(id: Self.account, subject: "ada")
+    var (flow, _) = try OIDCIdentityAssertionGrant.begin(.init(scope: "a"), context, at: &moment)
+    let foreign: [FlowEvent<OIDCCall>] = [
+      .listening(redirectURI: "http://127.0.0.1:1/callback"), .input(.denied),
+      .idTokenVerified(.refused(message: "bad")),
+    ]
+    var flows = [DrivenFlow("discovering", flow, unrelatedEvents: foreign + [.woken])]
+    _ = flow.receive(.discovered(.found(metadata())), at: &moment)
+    flows.append(
+      DrivenFlow(
+        "requesting", flow, unrelatedEvents: foreign + [.woken, .discovered(.found(metadata()))]))
+    let call = OIDCCall.jwtBearer(
+      .init(subject: "ada", scope: "a", identity: Self.account), metadata())
+    _ = flow.receive(.called(call, .unreachable(message: "gone", sent: true)), at: &moment)
+    flows.append(DrivenFlow("paused", flow, unrelatedEvents: foreign))
+    #expect(checkProviderContract(flows, secrets: ["access-secret"], at: moment) == [])
+    try checkStoredForms(flows)
   }
 }

@@ -14,6 +14,7 @@ struct DockerTests {
     ("https://index.docker.io/v1/", "docker.io"), ("index.docker.io", "docker.io"),
     ("registry-1.docker.io", "docker.io"), ("docker.io", "docker.io"),
     ("localhost:5000", "localhost:5000"), ("http://localhost:5000/v2/", "localhost:5000"),
+    ("http://127.0.0.1/", "127.0.0.1"), ("http://[::1]:5000/", "[::1]:5000"),
     ("GHCR.io", "ghcr.io"), ("quay.io/team", "quay.io/team"),
   ]
 
@@ -76,6 +77,16 @@ struct DockerTests {
     try Transcript(
       server, "docker-credential-usher get", input: server,
       output: "the server URL is malformed\n", status: 1
+    ).check()
+  }
+
+  @Test(
+    "a registry without TLS gets no token, unless it is on this machine",
+    arguments: ["http://ghcr.io", "http://localhost.evil:5000", "http://127.0.0.1.evil/v2/"])
+  func cleartext(_ server: String) throws {
+    try Transcript(
+      server, "docker-credential-usher get", input: server,
+      output: "credentials not found in native keychain\n", status: 1
     ).check()
   }
 

@@ -152,6 +152,15 @@ struct NetrcTests {
     Transcript(
       "a URL is refused", "usher-helper netrc https://api.example/",
       message: "usage: usher-helper netrc HOST", status: 1),
+    Transcript(
+      "a port without a host is refused", "usher-helper netrc :8443",
+      message: "usage: usher-helper netrc HOST", status: 1),
+    Transcript(
+      "a colon is refused", "usher-helper netrc :",
+      message: "usage: usher-helper netrc HOST", status: 1),
+    Transcript(
+      "an IPv6 address is refused, because its colons end the host of an entry",
+      "usher-helper netrc [::1]:8443", message: "usage: usher-helper netrc HOST", status: 1),
   ]
 
   @Test("a reader of netrc gets one entry by a pipe", arguments: transcripts)

@@ -78,7 +78,7 @@ struct TargetTestVerb: Verb {
 
         [[target]]
         kind = "\(name.kind.text)"
-        match = '\(name.suggestedMatch)'
+        match = \(TomlValue.quoted(name.suggestedMatch))
         provider = "PROVIDER"
         """
     }

@@ -305,7 +305,7 @@ extension AccountRecord {
     id = row.id
     owner = row.owner
     provider = row.provider
-    subject = row.subject.withoutClientMark
+    subject = row.subject.withoutOrigin
     wakeAt = row.wakeAt
     callTag = row.callTag
     details = try row.payload.decoded(as: AccountDetails.self)
@@ -325,10 +325,7 @@ extension AccountRecord {
   func row() throws(UsherError) -> AccountRow {
     AccountRow(
       id: id, owner: owner, provider: provider,
-      subject: subject.asStored(
-        isOfClient: details.grant.isOfClient == true,
-        isByAssertion: details.grant.isByAssertion == true,
-        isByIdentity: details.grant.identity != nil), wakeAt: wakeAt,
+      subject: details.grant.origin.stored(subject), wakeAt: wakeAt,
       callTag: callTag, payload: try SealedPayload(encoding: details))
   }
 
@@ -343,27 +340,40 @@ extension AccountRecord {
   }
 }
 
-extension String {
-  /// The beginnings of the stored subjects of accounts without a person. They have a control
+/// Where the subject of an account comes from. Accounts of one owner at one provider whose subjects
+/// are equal, but of another origin, are different accounts.
+enum SubjectOrigin: String, CaseIterable {
+  /// A sign-in of a person.
+  case person = ""
+  /// The client id of the daemon. The text is the beginning of the stored subject: it has a control
   /// character, which the subject of a person may not have.
-  private static let clientMark = "\u{1}client "
-  private static let assertionMark = "\u{1}assertion "
-  private static let identityMark = "\u{1}identity "
+  case client = "\u{1}client "
+  /// An assertion that the daemon signs or reads from a file (RFC 7523 §2.1).
+  case assertion = "\u{1}assertion "
+  /// An account of another provider, whose assertions the daemon presents.
+  case identity = "\u{1}identity "
 
-  /// The stored form of this subject, by which a sign-in finds its account. The client's own
-  /// account is not that of a person whose subject is the client id, nor one by assertion of the
-  /// daemon or of another provider.
-  func asStored(isOfClient: Bool, isByAssertion: Bool, isByIdentity: Bool) -> String {
-    guard isOfClient else { return self }
-    if isByIdentity { return Self.identityMark + self }
-    return (isByAssertion ? Self.assertionMark : Self.clientMark) + self
+  init(isOfClient: Bool, isByAssertion: Bool, hasIdentity: Bool) {
+    self = !isOfClient ? .person : isByAssertion ? .assertion : hasIdentity ? .identity : .client
   }
 
-  fileprivate var withoutClientMark: String {
-    for mark in [Self.clientMark, Self.assertionMark, Self.identityMark] where hasPrefix(mark) {
-      return String(dropFirst(mark.count))
-    }
-    return self
+  /// Returns the stored form of a subject, by which a sign-in finds its account.
+  func stored(_ subject: String) -> String { rawValue + subject }
+}
+
+extension AccountDetails.Grant {
+  fileprivate var origin: SubjectOrigin {
+    SubjectOrigin(
+      isOfClient: isOfClient == true, isByAssertion: isByAssertion == true,
+      hasIdentity: identity != nil)
+  }
+}
+
+extension String {
+  /// The subject of which this is the stored form.
+  fileprivate var withoutOrigin: String {
+    let marks = SubjectOrigin.allCases.map(\.rawValue).filter { !$0.isEmpty }
+    return marks.first(where: hasPrefix).map { String(dropFirst($0.count)) } ?? self
   }
 }
 

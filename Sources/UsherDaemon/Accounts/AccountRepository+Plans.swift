@@ -85,11 +85,10 @@ extension AccountRepository {
     let namesake = try find(grant.subject)
     let ofClient = namesake?.details.grant.isOfClient == true ? namesake : nil
     if grant.isOfClient {
-      let isByIdentity = grant.identity != nil
-      let stored = grant.subject.asStored(
-        isOfClient: true, isByAssertion: grant.isByAssertion, isByIdentity: isByIdentity)
-      // The older version had no accounts by assertion.
-      return (try find(stored) ?? (grant.isByAssertion || isByIdentity ? nil : ofClient), [])
+      let origin = SubjectOrigin(
+        isOfClient: true, isByAssertion: grant.isByAssertion, hasIdentity: grant.identity != nil)
+      // The older version had the client's own accounts only.
+      return (try find(origin.stored(grant.subject)) ?? (origin == .client ? ofClient : nil), [])
     }
     guard var ofClient else { return (namesake, []) }
     return (nil, [try putRow(&ofClient)])

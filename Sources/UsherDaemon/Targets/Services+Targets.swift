@@ -121,8 +121,8 @@ extension UsherError {
     UsherError(
       .noTarget,
       "no target answers \(name.text); missing in the configuration: [[target]] with "
-        + "kind = \"\(name.kind.text)\", match = \"\(name.suggestedMatch)\" and a provider; "
-        + "the lines to copy: usherctl target test \(name.commandLine)")
+        + "kind = \"\(name.kind.text)\", match = \(TomlValue.quoted(name.suggestedMatch)) "
+        + "and a provider; the lines to copy: usherctl target test \(name.commandLine)")
   }
 
   /// Returns the error for a caller whose rules do not allow a call about a target. The error does
@@ -131,10 +131,11 @@ extension UsherError {
     guard let name = request.target else {
       return UsherError(.permissionDenied, "you may not call \(request.method)")
     }
+    let pattern = "\(TokenForTarget.name) \(name.kind.text)/\(name.suggestedMatch)"
     return UsherError(
       .permissionDenied,
       "you may not use a target for \(name.text); missing in your [[client]] rule: "
-        + "allow = [\"\(TokenForTarget.name) \(name.kind.text)/\(name.suggestedMatch)\"]")
+        + "allow = [\(TomlValue.quoted(pattern))]")
   }
 
   /// Returns the error of a call for the account of a target. An invalid parameter of such a call

@@ -33,6 +33,7 @@ enum Docker: ToolContract {
     guard let name = registry(server) else {
       return .reply(error("the server URL is malformed"))
     }
+    guard !isCleartext(server) else { return .reply(error(notFound)) }
     return .ask(TokenQuestion(kind, name))
   }
 
@@ -62,6 +63,17 @@ enum Docker: ToolContract {
     let start = input.firstIndex { !isSpace($0) } ?? input.endIndex
     let end = input.lastIndex { !isSpace($0) }.map { $0 + 1 } ?? start
     return singleLine(Array(input[start..<end]))
+  }
+
+  /// Whether the server's URL says that its connection is not encrypted. A loopback host needs no
+  /// encryption.
+  private static func isCleartext(_ server: String) -> Bool {
+    guard let place = RequestedName.url(server)?.dropping(prefix: "http://") else { return false }
+    let host = String(place.prefix { $0 != "/" }).asciiLowercased
+    return !["localhost", "127.0.0.1", "[::1]"].contains { loopback in
+      host.dropping(prefix: loopback).map { $0.isEmpty || $0.utf8.first == UInt8(ascii: ":") }
+        ?? false
+    }
   }
 
   /// The registry as images name it: `ghcr.io`, `localhost:5000`, `docker.io`. Clients write it

@@ -5,9 +5,10 @@ enum Netrc: ToolContract {
   private static let kind = "netrc"
 
   static func step(_ call: ToolCall) -> ToolStep {
-    guard call.arguments.count == 1, let name = RequestedName.host(call.arguments[0]) else {
-      return .reply(.failed("usage: usher-helper netrc HOST"))
-    }
+    // Readers of netrc have no common form of IPv6 addresses.
+    guard call.arguments.count == 1, let name = RequestedName.host(call.arguments[0]),
+      name.utf8.first != UInt8(ascii: "[")
+    else { return .reply(.failed("usage: usher-helper netrc HOST")) }
     guard call.isOutputPipe else {
       return .reply(
         .failed("an entry of netrc is written only to a pipe, not to a file or terminal"))

@@ -249,7 +249,7 @@ struct TargetTests {
     #expect(none.status == 1)
     #expect(
       none.output.contains(
-        "[[target]]\nkind = \"docker\"\nmatch = 'ghcr.io'\nprovider = \"PROVIDER\"\n"))
+        "[[target]]\nkind = \"docker\"\nmatch = \"ghcr.io\"\nprovider = \"PROVIDER\"\n"))
   }
 
   @Test(
