@@ -151,10 +151,11 @@ package struct ConformanceModule: Sendable {
       "DiscoveryIssuerMismatch", ["discovery": ["issuer": "https://another.example"]],
       refusedBy: "issuer"),
     .init("DiscoveryJwks"),
+    .init("auth/dpop", ["requireDPoP": true], of: .dpop),
     .init(
-      "MCPDPoP", ["requireDPoP": true, "dpopNonce": "nonce-of-the-server"], of: .dpop),
+      "auth/dpop-nonce", ["requireDPoP": true, "dpopNonce": "nonce-of-the-server"], of: .dpop),
     .init(
-      "MCPDPoPUnknownAlgorithm", ["discovery": ["dpop_signing_alg_values_supported": ["RS256"]]],
+      "auth/dpop without ES256", ["discovery": ["dpop_signing_alg_values_supported": ["RS256"]]],
       of: .dpop, refusedBy: "ES256"),
     .init("SigningKeyRotation", rotation: .withdrawingOld),
     .init(
