@@ -220,6 +220,7 @@ struct SettingsTests {
       provider + "client_credential = \"c\"\nextra_authorize = { prompt = \"x\\ty\" }\n"
       + "endpoints.token = \"https://t.example\"\nproxy = \"http://[::1]:3128\"\n"
       + client("{ user = 5, unit = \"a.service\" }", allow: "[\"token.get work\"]")
+      + "[[target]]\nkind = \"git\"\nmatch = \"https://git.example/*\"\nprovider = \"work\"\n"
       + "[limits]\nbatch = 7\n"
     let config = try load(text.replacing("x\\ty", with: "select_account"))
     #expect(try load(config.show()) == config)
