@@ -15,7 +15,13 @@ final class IdentityAssertions: Sendable {
   private let dependencies: Dependencies
   private let http: ProviderHTTP
   private let metadata: MetadataCache
-  private let refresher = Mutex<Refresher?>(nil)
+  private let source = Mutex(Source())
+
+  /// The refresher has this object, so that a strong reference would keep both, and with them all
+  /// tokens, in memory after `system.lock`.
+  private struct Source {
+    weak var refresher: Refresher?
+  }
 
   init(dependencies: Dependencies, http: ProviderHTTP, metadata: MetadataCache) {
     self.dependencies = dependencies
@@ -24,7 +30,7 @@ final class IdentityAssertions: Sendable {
   }
 
   /// Sets the source of ID tokens, which itself refreshes tokens by assertions.
-  func use(_ refresher: Refresher) { self.refresher.withLock { $0 = refresher } }
+  func use(_ refresher: Refresher) { source.withLock { $0.refresher = refresher } }
 
   /// Returns the assertion that a call presents; nil if it presents none.
   ///
@@ -69,7 +75,7 @@ final class IdentityAssertions: Sendable {
   private func idToken(
     for request: IdentityAssertionRequest, of owner: Owner, at provider: Provider<OIDCSettings>
   ) async throws(UsherError) -> (Secret, Sealed<Secret>?) {
-    guard let refresher = refresher.withLock({ $0 }) else {
+    guard let refresher = source.withLock({ $0.refresher }) else {
       throw UsherError(.internalError, "there is no source of ID tokens")
     }
     func current() throws(UsherError) -> AccountRecord {
