@@ -140,7 +140,10 @@ enum Scope {
     _ text: String?, separatedBy separators: Set<Character>
   ) throws(OAuthError) -> [String] {
     let words = (text ?? "").split(whereSeparator: separators.contains).map(String.init)
-    guard words.count <= 50, words.allSatisfy({ $0 == $0.printable }) else {
+    let isScope: (String) -> Bool = { word in
+      word.utf8.allSatisfy { (0x21...0x7E).contains($0) && $0 != UInt8(ascii: "\"") && $0 != 0x5C }
+    }
+    guard words.count <= 50, words.allSatisfy(isScope) else {
       throw OAuthError("invalid_scope", "there are more than 50 scopes, or a scope is invalid")
     }
     return words.reduce(into: []) { if !$0.contains($1) { $0.append($1) } }
