@@ -5,7 +5,11 @@ extension OIDCBackend {
   private static let accessTokenType = "urn:ietf:params:oauth:token-type:access_token"
 
   /// Exchanges an access token for one for an audience (RFC 8693 §2).
-  func exchangeToken(_ form: Form, _ client: Client, _ call: EndpointCall) async throws -> Reply {
+  ///
+  /// - Parameter key: The thumbprint of the key of which the request has a proof; nil without one.
+  func exchangeToken(
+    _ form: Form, _ client: Client, key: String?, _ call: EndpointCall
+  ) async throws -> Reply {
     if form["requested_token_type"] == Self.identityAssertionType {
       return try await issueIdentityAssertion(form, client, call)
     }
@@ -23,7 +27,7 @@ extension OIDCBackend {
     }
     let tokens = try ledger.tokens.exchange(
       try form.required("subject_token"), client: client,
-      scope: try form["scope"].map(Scope.parse), audience: audience, key: try provenKey(call),
+      scope: try form["scope"].map(Scope.parse), audience: audience, key: key,
       now: context.clock.now())
     return try await reply(
       tokens, call, withIDToken: false,

@@ -36,7 +36,7 @@ extension OIDCBackend {
           key: key, now: context.clock.now())
         return try await reply(tokens, call, withIDToken: false)
       case Self.tokenExchangeGrant:
-        return try await exchangeToken(form, client, call)
+        return try await exchangeToken(form, client, key: key, call)
       case "urn:ietf:params:oauth:grant-type:device_code":
         let tokens = try ledger.pollDevice(
           try form.required("device_code"), client: client, key: key, now: context.clock.now())
