@@ -109,7 +109,7 @@ struct IdentityAssertionTests {
 
   @Test("without an account at the identity provider the error names the sign-in there")
   func noIdentity() throws {
-    let params: JSONValue = ["provider": "app", "kind": "identityAssertion"]
+    let params: JSONValue = ["provider": "app", "kind": "identityAssertion", "params": [:]]
     let error = try fixture.app.error(of: "flow.start", params)
     #expect(error.data["reason"] == "interaction_required", "\(error.text)")
     #expect(error.data["next"]?["params"]?["provider"] == "demo")
