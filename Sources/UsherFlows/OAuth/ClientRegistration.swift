@@ -159,7 +159,9 @@ private struct RegistrationReader {
     guard let seconds = value.numberValue, seconds >= 0 else {
       throw UnusableReply("the provider's answer has no usable client_secret_expires_at")
     }
-    return seconds == 0 ? nil : Timestamp(seconds: seconds)
+    // RFC 7591 §3.2.1 counts in seconds, and so does the stored form.
+    let time = Timestamp(seconds: seconds).milliseconds / 1000 * 1000
+    return seconds == 0 ? nil : Timestamp(milliseconds: time)
   }
 
   /// Returns where the registration is changed. The address must be at the origin of the
