@@ -49,13 +49,13 @@ extension FlowService {
     if let named = call.params["identity"].flatMap({ $0.isNull ? nil : $0 }) {
       guard let text = named.stringValue else { throw .wrongType(field, "a string") }
       guard let found = try repository.find(AccountID(text), of: [caller.owner]),
-        caller.maySee(found, request)
+        caller.mayAct(for: found, request)
       else { throw AccountRepository.notFound(AccountID(text)) }
       record = found
     } else {
       let records = try repository.accounts(
         of: caller.owner, at: provider, limit: AccountRepository.maxChoices
-      ) { caller.maySee($0, request) && caller.mayHaveIDToken(of: $0, engine.dependencies) }
+      ) { caller.mayAct(for: $0, request) && caller.mayHaveIDToken(of: $0, engine.dependencies) }
       record = try repository.onlyAccount(among: records, at: provider, field: field)
     }
     guard record.provider == provider else {
@@ -134,6 +134,19 @@ extension ConfigSnapshot {
   func identityProvider(ofFlow kind: String, at provider: ProviderName) -> ProviderName? {
     guard kind == OIDCIdentityAssertionGrant.kind else { return nil }
     return (self.provider(provider)?.settings as? OIDCSettings)?.identityAssertion.provider
+  }
+}
+
+extension Caller {
+  /// Returns whether the rules about a flow at one provider permit it for the person of an account
+  /// at another provider; if not, the account is reported as not found.
+  fileprivate func mayAct(for record: AccountRecord, _ request: PolicyRequest) -> Bool {
+    guard policy.choosesAccounts, !isAdmin else { return true }
+    var request = request
+    request.account = PolicyRequest.Account(record)
+    request.lacksAccount = false
+    guard case .denied(let denial) = decide(request) else { return true }
+    return denial.cause != .account
   }
 }
 
