@@ -68,6 +68,7 @@ struct AssertionRuleTests {
       #expect(error?.reason == .interactionRequired, "\(other)")
     }
     #expect(await refusal("jwtBearer", ["subject": "ada"], as: till) == nil)
+    await lockController.end()
   }
 
   @Test("an approval of backchannel is for one login hint")
@@ -79,6 +80,7 @@ struct AssertionRuleTests {
       await refusal("backchannel", ["loginHint": "ada"], as: till)?.detail.confirmation == id)
     #expect(
       await refusal("backchannel", ["loginHint": "bob"], as: till)?.detail.confirmation != id)
+    await lockController.end()
   }
 
   @Test("a rule that is limited to accounts allows jwtBearer for their subjects only")
@@ -94,5 +96,6 @@ struct AssertionRuleTests {
     #expect(await refusal("jwtBearer", [:], as: robot) == nil)
     // The subject of a person is not known before the sign-in.
     #expect(await refusal("authorize", [:], as: till) == nil)
+    await lockController.end()
   }
 }

@@ -79,6 +79,7 @@ struct IdentityRuleTests {
     ).reply()
     #expect(await refusal(bob, as: till)?.reason == .interactionRequired)
     #expect(await refusal(ada, as: till) == nil)
+    await lockController.end()
   }
 
   @Test("a rule that is limited to accounts allows identityAssertion for their persons only")
@@ -89,6 +90,7 @@ struct IdentityRuleTests {
     #expect(await refusal(bob, as: till)?.reason == .notFound)
     _ = try await account("ada")
     #expect(await refusal(nil, as: till) == nil)
+    await lockController.end()
   }
 
   @Test("a rule that demands a proof of presence demands it for identityAssertion")
@@ -98,5 +100,6 @@ struct IdentityRuleTests {
     let error = try #require(await refusal(ada, as: till))
     #expect(error.reason == .interactionRequired && error.detail.next?.kind == "authenticate")
     #expect(await refusal(ada, as: try caller { _ in }) == nil)
+    await lockController.end()
   }
 }
