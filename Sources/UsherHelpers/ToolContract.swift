@@ -6,7 +6,7 @@ package protocol ToolContract: Sendable {
   /// The environment variables that the contract reads.
   static var variables: [String] { get }
 
-  /// What is printed before the first input is read.
+  /// The output that the tool gets before its first input is read.
   static var greeting: String { get }
 
   /// What the contract reads from standard input.

@@ -150,7 +150,7 @@ struct TokenGrantTests {
     }
     try await signIn("access-1", scope: "openid profile", acr: "silver", demanding: nil)
     let record = try #require(try fixture.repository.accounts(of: .anna).first)
-    // Nobody demanded the class, or the account has it by now.
+    // The sign-in demands no class, or the account already has it.
     try await signIn("access-2", scope: "openid", acr: "gold", demanding: nil)
     try await signIn("access-3", scope: "openid", acr: "silver", demanding: "silver gold")
     #expect(await fixture.outcome(TokenGet(account: record.id)) == "access-1")

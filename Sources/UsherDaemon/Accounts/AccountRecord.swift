@@ -340,7 +340,7 @@ extension AccountRecord {
   }
 }
 
-/// Where the subject of an account comes from. Accounts of one owner at one provider whose subjects
+/// The origin of an account's subject. Accounts of one owner at one provider whose subjects
 /// are equal, but of another origin, are different accounts.
 enum SubjectOrigin: String, CaseIterable {
   /// A sign-in of a person.

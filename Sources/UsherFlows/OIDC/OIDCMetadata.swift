@@ -69,7 +69,7 @@ package struct OIDCMetadata: Codable, Sendable, Equatable {
   /// Whether the provider binds the access tokens of a client to its certificate
   /// (`tls_client_certificate_bound_access_tokens`, RFC 8705 §3.3); nil means false.
   package var bindsAccessTokensToCertificate: Bool?
-  /// Where the provider deletes its grants (`grant_management_endpoint`); nil in flows that an
+  /// The address at which grants are deleted (`grant_management_endpoint`); nil in flows that an
   /// older version stored.
   package var grantManagementEndpoint: String?
   /// What authorization requests may do with grants (`grant_management_actions_supported`); nil if

@@ -1,7 +1,7 @@
 extension OIDCService {
   static let all = [google, microsoft, gitLab, codeberg, huggingFace]
 
-  /// What is common to the settings of all services: none of them names its issuer in redirects,
+  /// The settings that all services share: none of them names its issuer in redirects,
   /// and an ID token from the token endpoint has no hash of the code.
   private static func settings(
     accessTokenSeconds: Int, refreshTokenSeconds: Int, codeSeconds: Int = 600,
