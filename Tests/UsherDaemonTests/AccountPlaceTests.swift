@@ -71,6 +71,19 @@ struct AccountPlaceTests {
     await harness.http.shutdown()
   }
 
+  @Test("a grant of another issuer is replaced by a sign-in with less scope, and not kept for it")
+  func notKept() async throws {
+    func signIn(_ scope: String, _ place: TokenPlace?) async throws -> AccountRecord {
+      let end = harness.clock.now() + .seconds(300)
+      let tokens = TokenSet.sample("access-1", expiresAt: end, scope: scope)
+      return try await harness.repository.persist(.sample(tokens: tokens), place: place)
+    }
+    let first = try await signIn("openid profile", other.tokenPlace)
+    let second = try await signIn("openid", provider.tokenPlace)
+    #expect(first.id == second.id)
+    #expect(second.isOf(provider) && second.details.grant.scope == "openid")
+  }
+
   @Test("an account stored without a token place gets that of the provider it is first found with")
   func before() async throws {
     let record = try await restored(nil)

@@ -135,6 +135,21 @@ struct TokenGrantTests {
     await fixture.close()
   }
 
+  @Test("a replaced refresh token is revoked, but not one that the provider has issued again")
+  func issuedAgain() async throws {
+    let fixture = try TokenFixture { $0.revokeReplaced = true }
+    try await fixture.signIn()
+    try await fixture.signIn("access-2")
+    #expect(try fixture.harness.tokensToRevoke().isEmpty)
+    let end = fixture.clock.now() + .seconds(300)
+    try await fixture.repository.persist(
+      .sample(
+        tokens: .sample(
+          "access-3", refreshToken: "refresh-2", expiresAt: end, scope: "openid profile")))
+    #expect(try fixture.harness.tokensToRevoke() == ["refresh-1"])
+    await fixture.close()
+  }
+
   @Test("a narrower sign-in replaces the grant if it has the class of authentication it demanded")
   func strongerLogIn() async throws {
     func signIn(_ token: String, scope: String, acr: String, demanding: String?) async throws {
