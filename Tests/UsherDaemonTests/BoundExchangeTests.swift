@@ -41,6 +41,19 @@ struct BoundExchangeTests {
     }
   }
 
+  @Test("no proof is made for a Bearer token of a grant that got its key later")
+  func noProof() async throws {
+    let fixture = try TokenFixture { $0.dpop = true }
+    let record = try await fixture.harness.refresher.bound(try await fixture.signIn())
+    #expect(record.details.grant.dpopKey != nil)
+    let call = TokenProof(account: record.id, method: "GET", url: "https://api.example/orders")
+    let error = await #expect(throws: UsherError.self) {
+      try await fixture.tokens.proof(call, of: record, .program(), within: nil).reply()
+    }
+    #expect(error?.reason == .invalidParams && error?.message.contains("of type Bearer") == true)
+    await fixture.close()
+  }
+
   @Test("the key of a refresh in progress is not given to the grant of a later sign-in")
   func overtaken() async throws {
     let fixture = try TokenFixture { $0.dpop = true }
